@@ -75,7 +75,6 @@ _STATEMENT_KEYS = """file=statement.file line=statement.line statement=statement
 
 
 def _wrong_lines(checked: Sequence[CheckedStatement]) -> Iterator[tuple[CheckedStatement, str]]:
-    """Yield the contradicted statements of files, each with its message."""
     for one in checked:
         if one.truth is Truth.CONTRADICTED and not one.statement.file.startswith("item:"):
             repair = "" if one.repair is None else f"\nRight would be: {_cut(one.repair) or '(take the line out)'}"

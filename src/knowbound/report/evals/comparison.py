@@ -157,7 +157,6 @@ def _answered_words(comparison: Comparison) -> str:
 
 
 def _sides(answered: Pairs) -> tuple[int, int]:
-    """Return the number of samples that each side answers."""
     return answered.n - answered.both - answered.fixed, answered.n - answered.both - answered.broken
 
 
@@ -213,7 +212,6 @@ def _answer(side: SampleSide) -> Inline:
 
 
 def _changed(row: SampleChange) -> Line:
-    """Describe the change of a sample, with its assertions or the reason why it is unknown."""
     if row.why:
         return f"{row.change}: {row.why}"
     if row.failing:

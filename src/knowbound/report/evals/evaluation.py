@@ -363,7 +363,6 @@ def causes_words(evaluation: Evaluation) -> str:
 
 
 def _causes_sections(evaluation: Evaluation) -> Iterator[Section]:
-    """Yield the verdict with the causes and their fixes, and each failed sample."""
     counts = _counted_causes(evaluation.causes)
     rows = [(_CAUSES[cause][0], f"{number:,}", _CAUSES[cause][1]) for cause, number in counts.items()]
     by = {one.by for one in evaluation.causes if one.cause is not Cause.AGENT_FAILED}
@@ -416,7 +415,6 @@ def flaky_samples(evaluation: Evaluation) -> dict[str, tuple[int, int]]:
 
 
 def _failed_samples(evaluation: Evaluation) -> Section:
-    """Return each failed sample with its cause and quotations."""
     order = list(Cause)
     entries = (_cause(one) for one in sorted(evaluation.causes, key=lambda one: order.index(one.cause)))
     return section("Failed samples, by cause", "failed-causes", listing(entries, 12))
@@ -437,7 +435,6 @@ def _cause(one: SampleCause) -> Entry:
 
 
 def _causes_fields(evaluation: Evaluation) -> dict[str, object]:
-    """Return the causes as JSON."""
     return {
         "flaky": list(flaky_samples(evaluation)),
         "held_out": evaluation.held_out,

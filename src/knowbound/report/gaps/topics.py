@@ -112,7 +112,6 @@ def is_new(topic: Topic, report: ObserveReport) -> bool:
 
 
 def _about(report: ObserveReport, first: Sequence[Topic]) -> str:
-    """Describe the list: shown and total topics, their order, and the number of new topics."""
     total = len(report.topics)
     fresh, day = sum(is_new(topic, report) for topic in first), report.last_look[:10]
     since = say("; {} of them new since {}", fresh or translated("none"), day) if day else ""
@@ -133,7 +132,6 @@ def _entry(topic: Topic, report: ObserveReport, *, named: bool = False) -> Entry
 
 
 def _words(topic: Topic) -> Iterator[Line]:
-    """Yield the lines about a topic: the agent's and the user's words, the places of the answer, a proposed lesson."""
     if topic.said and topic.said != topic.title:
         yield "the agent: ", quote(shortened(_MARKS.sub("", topic.said), _QUOTE))
     if topic.correction:
@@ -232,7 +230,6 @@ def _signal(one: TopicSignal) -> Entry:
 
 
 def _lines(signal: Signal) -> Iterator[Line]:
-    """The words of the call, the agent and the user; where it was found, and what that cost."""
     if signal.type in SEARCHES:
         yield data(search_words(signal))
         if signal.said:

@@ -104,11 +104,10 @@ _KEYS = """leg=current.leg.number since=state.since? exploration=state.explorati
 
 def render_rollout(status: RolloutStatus, format: ShortFormat, **layout: Unpack[Layout]) -> str:
     """The rollout in a format."""
-    return render(format, lambda: _page(status), lambda: rollout_document(status), **layout)
+    return render(format, lambda: _page(status), lambda: _rollout_document(status), **layout)
 
 
-def rollout_document(status: RolloutStatus) -> dict[str, object]:
-    """`knowbound.rollout/1` of docs/json.md."""
+def _rollout_document(status: RolloutStatus) -> dict[str, object]:
     known = document("knowbound.rollout/1", status, _KEYS)
     legs = []
     for one in status.legs:

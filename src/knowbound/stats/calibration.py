@@ -163,15 +163,12 @@ def corrected(observed: Rate, found: Calibration) -> Estimate:
     draw = random.Random(repr((observed, sensitivity, specificity)))
     shares = [(observed.value, observed.n / observed.design)]
     shares += [(sensitivity.value, sensitivity.effective), (specificity.value, specificity.effective)]
-    drawn = (rogan_gladen(*(_beta(draw, share, n) for share, n in shares)) for _ in range(_DRAWS))
+    betas = [(share * n + _PRIOR, (1 - share) * n + _PRIOR) for share, n in shares]
+    drawn = (rogan_gladen(*(draw.betavariate(*beta) for beta in betas)) for _ in range(_DRAWS))
     known = [one for one in drawn if one is not None]
     if _DRAWS - len(known) > 0.025 * _DRAWS:
         return Estimate(value, 0.0, 1.0)  # the labels do not exclude a judge as good as a coin
     return _between(value, known)
-
-
-def _beta(draw: random.Random, share: float, n: float) -> float:
-    return draw.betavariate(share * n + _PRIOR, (1 - share) * n + _PRIOR)
 
 
 # Figures with their intervals

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -43,7 +43,6 @@ _FILES = 12  # named in a change
 _HEAD = """id? made watermark sha256 origin executor model? judge? repeat inject variant? root knowledge gap coverage
     composite"""
 _KNOWLEDGE = "commit? subject? dirty version=against? files=knowledge"
-_One = TypeVar("_One")
 
 
 class SampleRow(NamedTuple):
@@ -66,7 +65,7 @@ class SampleRow(NamedTuple):
     @property
     def signals(self) -> list[Signal]:
         """Return the signals of the complete runs, open and hard signals first."""
-        return _read_first([signal for run in self.complete for signal in run.signals], lambda signal: signal)
+        return sorted((signal for run in self.complete for signal in run.signals), key=_reading_order)
 
     @property
     def open_signals(self) -> list[Signal]:
@@ -150,11 +149,11 @@ def evaluation_entries(evaluation: Evaluation) -> list[InventoryEntry]:
         if run.is_complete
         for signal in run.signals
     ]
-    return _read_first(entries, lambda entry: entry.signal)
+    return sorted(entries, key=lambda entry: _reading_order(entry.signal))
 
 
-def _read_first(found: list[_One], signal_of: Callable[[_One], Signal]) -> list[_One]:
-    return sorted(found, key=lambda one: (signal_of(one).status not in NOT_CLOSED, -signal_of(one).weight))
+def _reading_order(signal: Signal) -> tuple[bool, float]:
+    return signal.status not in NOT_CLOSED, -signal.weight
 
 
 def left_out(evaluation: Evaluation) -> list[SampleRun]:

@@ -155,10 +155,12 @@ class _Asking:
             return False
         [again] = self._checker.check_all([new])
         passages = "\n".join(material.lines)
+        shown = "\n".join(line.partition(": ")[2] for line in material.lines)  # without the numbers of lines
         added = [span for span in _SPAN.findall(repair) if span not in old.text]
         spans = {span for span in added if not named_in(replace(new, text=f"`{span}`"))}
         numbers = set(_NUMBER.findall(repair)) - set(_NUMBER.findall(old.text))
-        return again.truth is not Truth.CONTRADICTED and all(one in passages for one in spans | numbers)
+        has_numbers = all(re.search(rf"(?<![\w.]){re.escape(one)}(?!\w)", shown) for one in numbers)
+        return again.truth is not Truth.CONTRADICTED and has_numbers and all(span in passages for span in spans)
 
 
 def _searchable(terms: Sequence[str]) -> list[str]:

@@ -17,7 +17,7 @@ from knowbound.codebase.checkout import LARGEST, Checkout, is_prose
 from knowbound.core.statement import UNKNOWN, CheckedStatement, Looked, Statement, StatementKind, StatementPlace, Truth
 from knowbound.knowledge.named import NEEDS, Named, named_in
 from knowbound.knowledge.names import WORDS, Names, look_up_option
-from knowbound.knowledge.versions import Versions
+from knowbound.knowledge.versions import look_up_version
 
 # Made by tools, by the user, or outside of the project: their absence says nothing.
 _MADE = re.compile(
@@ -53,7 +53,6 @@ class Checker:
         self._tree = checkout
         self._ignored = _ignored(checkout)
         self._names = Names(checkout, ())
-        self._versions = Versions(checkout)
 
     def check_all(self, statements: Sequence[Statement]) -> list[CheckedStatement]:
         """Return the statements with their truth; names are looked up together."""
@@ -113,7 +112,7 @@ class Checker:
             case StatementKind.OTHER:
                 return self._package(named)
             case StatementKind.VERSION:
-                return self._versions.look(named.value, statement.file)
+                return look_up_version(self._tree, named.value, statement.file)
             case StatementKind.SKILL:
                 return self._skill(named.value.removeprefix("/"))
             case StatementKind.OPTION:

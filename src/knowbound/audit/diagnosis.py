@@ -11,7 +11,7 @@ from knowbound.audit.claims.answer import KINDS, Answer, Checked
 from knowbound.audit.facts import TurnFacts
 from knowbound.core.audit import UNSUPPORTED, AuditFinding, Claim, Diagnosis, FindingCode, Support
 from knowbound.core.evidence import EvidenceGap, Intent
-from knowbound.core.trace import Outcome, ToolCall
+from knowbound.core.trace import Outcome
 from knowbound.text.redact import redact
 from knowbound.traces.turns import TraceTurn
 
@@ -81,7 +81,8 @@ def why_unanswered(turn: TraceTurn) -> str:
             return NOT_FINAL
         return "" if words else "no answer of the agent"
     final = last.calls[-1]
-    if final.name.lower() in _ENDS or _is_question(final):
+    name, is_rejected = final.name.lower(), final.outcome is Outcome.REJECTED
+    if name in _ENDS or (name in _ASKS and not is_rejected):
         return ""
     if words and words[-1].line > final.line:  # the words came after the calls
         return NOT_FINAL if _announces(words[-1].text) else ""
@@ -95,10 +96,6 @@ def _announces(text: str) -> bool:
     last = text.strip().rsplit("\n", 1)[-1]
     sentence = re.split(r"(?<=[.!?]) ", last)[-1].lower()
     return bool(_ANNOUNCES.match(sentence)) and sentence.endswith((".", ":")) and "background" not in text.lower()
-
-
-def _is_question(call: ToolCall) -> bool:
-    return call.name.lower() in _ASKS and call.outcome is not Outcome.REJECTED
 
 
 def diagnose(

@@ -78,7 +78,10 @@ def read_session(shared: SharedEvents, judge: Callable[[], TurnJudge] | None = N
     events = _Events(shared)
     found: dict[str, list[ReadTurn]] = {}
     for read, _ in _read(events, judge):
-        found.setdefault(read.turn.session, []).append(_without_steps(read))
+        read.turn = msgspec.structs.replace(
+            read.turn, steps=[], injections=[]
+        )  # what was printed is no longer needed
+        found.setdefault(read.turn.session, []).append(read)
     known = events.sessions
     sessions = [
         _audited(id_, turns, known.get(id_, _Followed()), shared.session.reader) for id_, turns in found.items()
@@ -159,12 +162,6 @@ def _suspicion(read: ReadTurn, view: SessionView) -> int:
         1 * bool(not read.facts.calls and any("`" in statement.text for statement in read.answer.statements)),
     )
     return sum(reasons)
-
-
-def _without_steps(read: ReadTurn) -> ReadTurn:
-    """The turn without its steps: what was printed is not needed any more."""
-    read.turn = msgspec.structs.replace(read.turn, steps=[], injections=[])
-    return read
 
 
 def _intent(turn: TraceTurn, before: Intent) -> Intent:

@@ -14,7 +14,7 @@ from knowbound.audit.claims.answer import answer_of
 from knowbound.audit.runs.runs import runs_of
 from knowbound.core.audit import AuditedTurn, Claim, Support
 from knowbound.core.quality import ItemVerdict
-from knowbound.core.trace import MISSES, Injection, Outcome, Step, ToolCall, ToolKind
+from knowbound.core.trace import MISSES, Outcome, Step, ToolCall, ToolKind
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.shell.lookup import split_exit_code
 from knowbound.traces.turns import TraceTurn
@@ -102,14 +102,18 @@ class Timeline(NamedTuple):
 def timeline(turn: TraceTurn, audited: AuditedTurn | None, verdicts: dict[str, ItemVerdict], line: int = 0) -> Timeline:
     """Return the time line of a turn; `line` is the line of the trace that the visitor came for."""
     answer = answer_of(turn)
-    numbered = _numbered(turn.steps)
+    calls = ((call, step) for step in turn.steps for call in step.calls)
+    numbered = [_Numbered(number, call, step) for number, (call, step) in enumerate(calls, 1)]
     claims = tuple(_claims(audited, numbered, answer.line if answer else 0, turn))
     asked = _call_at(line, numbered) if line else 0
     text = redact(answer.text[:_ANSWER]) if answer else ""
     groups = _groups(turn.steps, numbered, claims, asked, answer.line if answer else 0, turn.project.rstrip("/"))
     return Timeline(
         excerpt(turn.prompt.text, _PROMPT),
-        tuple(_injection(injection, verdicts) for injection in turn.injections),
+        tuple(
+            ShownInjection(one.path or one.source, one.item, excerpt(one.content, _INJECTED), verdicts.get(one.item))
+            for one in turn.injections
+        ),
         tuple(groups),
         text,
         tuple(_marks(text, claims)),
@@ -121,10 +125,6 @@ def timeline(turn: TraceTurn, audited: AuditedTurn | None, verdicts: dict[str, I
     )
 
 
-def _injection(one: Injection, verdicts: dict[str, ItemVerdict]) -> ShownInjection:
-    return ShownInjection(one.path or one.source, one.item, excerpt(one.content, _INJECTED), verdicts.get(one.item))
-
-
 # Calls
 
 
@@ -132,11 +132,6 @@ class _Numbered(NamedTuple):
     number: int
     call: ToolCall
     step: Step
-
-
-def _numbered(steps: Sequence[Step]) -> list[_Numbered]:
-    calls = ((call, step) for step in steps for call in step.calls)
-    return [_Numbered(number, call, step) for number, (call, step) in enumerate(calls, 1)]
 
 
 def _call_at(line: int, numbered: Sequence[_Numbered]) -> int:
@@ -234,7 +229,8 @@ def _diff(given: dict[str, Any]) -> str:
     """Return what an edit changed as a diff, from the input of the usual tools."""
     for name in ("patch", "input", "diff"):
         if isinstance(given.get(name), str):
-            return _patch_lines(given[name])
+            lines = given[name].splitlines()
+            return "\n".join(f"@ {line}" if line.startswith("***") else line for line in lines)
     several = given.get("edits")
     edits = several if isinstance(several, list) else [given]
     return "\n".join(_pair_diff(edit) for edit in edits if isinstance(edit, dict))
@@ -246,10 +242,6 @@ def _pair_diff(one: dict[str, Any]) -> str:
     new = next((str(one[name]) for name in names if name in one), "")
     lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3)
     return "\n".join(line for line in lines if not line.startswith(("--- ", "+++ ", "@@")))
-
-
-def _patch_lines(patch: str) -> str:
-    return "\n".join(f"@ {line}" if line.startswith("***") else line for line in patch.splitlines())
 
 
 # Claims

@@ -222,7 +222,8 @@ def _plan(command: str) -> CommandPlan:
     shows = not _LOGS.search(command) and all(
         source.program in _PRINTERS or source.program in _HARMLESS or source.program == "git" for source in sources
     )
-    checks = tuple(_checks(steps, _pipefail(simple), True, ""))
+    pipefail = any(one.program == "set" and any("pipefail" in word for word in one.texts) for one in simple)
+    checks = tuple(_checks(steps, pipefail, True, ""))
     commits = bool(gits & {"commit", "push"})
     acts = tuple(one for one in simple if one.program in ("git", "gh") and one.texts)
     written = tuple(path for one in simple for path in _written(one))
@@ -249,10 +250,6 @@ def _written(one: Command) -> Iterator[str]:
     if program == "tee":
         found += [word for word in words if not word.startswith("-")]
     return (path for path in found if not path.startswith(("/tmp", "/dev", "&", "$TMP")))
-
-
-def _pipefail(simple: list[Command]) -> bool:
-    return any(one.program == "set" and any("pipefail" in word for word in one.texts) for one in simple)
 
 
 def _checks(steps: tuple[Pipeline, ...], pipefail: bool, exit_is_ours: bool, folder: str) -> Iterator[PlannedCheck]:

@@ -57,10 +57,9 @@ class Grep(Producer):
         """Exact first; only where nothing is exact, what comes near."""
         term = ask.term
         assert term is not None
-        scope = _scope(term, context)
-        if scope is not None and not scope:
+        paths = files_named(context.tree.files, term.within) if term.within else []
+        if term.within and not paths:
             return ask.nothing(self.name, "the file that it should be in is not there")
-        paths = scope or []
         exact = self._exact(ask, term, context, paths)
         if exact is not None:
             return exact
@@ -130,13 +129,6 @@ class Grep(Producer):
         note = "only single words of it" if len(term.words) > 1 else "only parts of it"
         places = [Place(path) for path, _ in ranked]
         return ask.evidence(self.name, Quality.WEAK, places, count=total, note=note, query=" ".join(words))
-
-
-def _scope(term: Term, context: Context) -> list[str] | None:
-    """The files that the question restricts the term to; None without a restriction."""
-    if not term.within:
-        return None
-    return files_named(context.tree.files, term.within)
 
 
 def _what_exact_proves(term: Term, found: list[_FileMatches], only_changelog: bool) -> tuple[Quality, str]:

@@ -88,7 +88,8 @@ def _graded(one: RankedPassage, term: Term, tree: SourceTree) -> _Found:
     text = {word_stem(word): word for word in term.words}
     head = passage.head
     lines = (tree.text(passage.path) or "").split("\n")[passage.first - 1 : passage.last]
-    spans = _blocks(lines) if passage.kind == "section" else _spans(passage)
+    windows = [(at, at + TOGETHER) for at, line in enumerate(passage.lines) if line]
+    spans = _blocks(lines) if passage.kind == "section" else windows
     begin, end, met = _best_window(passage, needed, head, spans)
     line = best_line(passage, needed, begin, end)
     window = "\n".join(lines[begin:end])
@@ -119,11 +120,6 @@ def _proved(one: RankedPassage, line: int) -> _Found:
     elif language_of(path) is None and one.passage.kind != "section":
         quality, why = Quality.MODERATE, "all of it, but neither in source nor in a document"
     return _Found(one, quality, line, (), why)
-
-
-def _spans(passage: CodePassage) -> list[tuple[int, int]]:
-    """Return the windows of a few lines in source whose words count as together."""
-    return [(at, at + TOGETHER) for at, line in enumerate(passage.lines) if line]
 
 
 def _blocks(lines: Sequence[str]) -> list[tuple[int, int]]:

@@ -77,7 +77,8 @@ class Ask:
 
         It is a phrase match where the term has several words and they were found exactly, side by side.
         """
-        kept = tuple(places)
+        kept, term = tuple(places), self.term
+        is_phrase = term is not None and len(term.words) > 1 and term.kind is not TermKind.DESCRIPTION
         count = len(kept) if count is None else count
         return Evidence(
             cls=self.cls,
@@ -89,16 +90,12 @@ class Ask:
             places=kept[:_MOST_PLACES],
             match_count=count,
             exact_match_count=exact,
-            phrase_match=exact > 0 and self._is_phrase,
+            phrase_match=exact > 0 and is_phrase,
             note=note,
             read_as=read_as,
             shows=shows,
             disputes=disputes,
         )
-
-    @property
-    def _is_phrase(self) -> bool:
-        return self.term is not None and len(self.term.words) > 1 and self.term.kind is not TermKind.DESCRIPTION
 
     def nothing(self, tool: str, why: str, query: str | None = None, target: str | None = None) -> Evidence:
         """No evidence of this class could be collected, and why (specification 3: level None)."""

@@ -31,7 +31,7 @@ from knowbound.judge.labels import (
     read_claim_labels,
     take_back_claim,
 )
-from knowbound.judge.registry import JudgeRow, hedging_judge_version, judges
+from knowbound.judge.registry import hedging_judge_version, judges
 from knowbound.language import say
 from knowbound.quality.turns.found import turns_to_label
 from knowbound.store.answers import UsedToday, used_today
@@ -91,7 +91,7 @@ def _of_every_tab(studio: Studio) -> dict[str, object]:
     settings = studio.settings
     return {
         "tasks": _deciding(settings),
-        "judges": _usable(),
+        "judges": [row for row in judges() if row.usable],
         "used": [
             UsedRow("commands", used_today(background=False), settings.model_budget_calls),
             UsedRow("in the background", used_today(background=True), settings.model_background_calls),
@@ -114,10 +114,6 @@ def _turns(studio: Studio, known: frozenset[str], count: int) -> list[Unlabelled
         return turns_to_label(studio.settings, count, _SEED, known)
     except InputError:
         return []
-
-
-def _usable() -> list[JudgeRow]:
-    return [row for row in judges() if row.usable]
 
 
 def _headline(labels: int, left: int) -> str:

@@ -78,11 +78,12 @@ def show(asked: Asked) -> Shown:
         return Shown("review_reading.html")
     actions = [action for action in reviewed.actions if not _is_closed(action.id, decided)]
     top = max((action.cost.share or 0.0 for action in actions), default=0.0)
+    cost = cost_words(actions[0].cost, reviewed.figures.sessions) if actions else ""
     return Shown(
         "review.html",
         {
             "headline": _headline(actions),
-            "lead": _lead(actions, reviewed),
+            "lead": say("The first touches {}.", cost) if cost else "",
             "figure": _figure(asked.studio),
             "mark": _mark(reviewed),
             "cards": [_card(one, reviewed, asked.studio) for one in actions[:_SHOWN]],
@@ -104,11 +105,6 @@ def _headline(actions: Sequence[Action]) -> str:
     if not actions:
         return translated("Nothing to do: no line that the tree contradicts, and no miss that a line would spare.")
     return say("{} to decide.", counted(len(actions), "action"))
-
-
-def _lead(actions: Sequence[Action], reviewed: Reviewed) -> str:
-    cost = cost_words(actions[0].cost, reviewed.figures.sessions) if actions else ""
-    return say("The first touches {}.", cost) if cost else ""
 
 
 def _figure(studio: Studio) -> Figure | None:

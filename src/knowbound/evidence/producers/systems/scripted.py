@@ -161,7 +161,8 @@ class Python(System):
 
     def test(self, work: Workspace, named: str) -> Tested:
         """pytest; with a name, first the tests whose file, class or function has it."""
-        python = next((path for path in interpreters(work) if self._has_pytest(path, work)), "")
+        look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
+        python = next((path for path in interpreters(work) if work.run(path, "-c", look).code == 0), "")
         if not python:
             raise UnableError("pytest is not installed for this project")
         if named:
@@ -192,10 +193,6 @@ class Python(System):
             places_in(work, ((path, 0, name) for path, name, _ in failing)),
             ", ".join(f"{path}::{name}" if name else path for path, name, _ in failing[:5]),
         )
-
-    def _has_pytest(self, python: str, work: Workspace) -> bool:
-        look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
-        return work.run(python, "-c", look).code == 0
 
 
 def interpreters(work: Workspace) -> Iterator[str]:

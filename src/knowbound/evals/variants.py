@@ -67,7 +67,7 @@ ONLY = Variant()
 
 def read_variants(given: Sequence[str], against: str = "", inject: str = "off") -> tuple[Variant, ...]:
     """Return the variants that options name: one, or two of which the second is evaluated against the first."""
-    named = [one for one, is_given in (("--variant", given), ("--against", against)) if is_given]
+    named = [option for option, is_given in (("--variant", given), ("--against", against)) if is_given]
     named += ["--inject both"] if inject == "both" else []
     if len(named) > 1:
         raise InputError("two-comparisons", f"{' and '.join(named)} are two comparisons at once. Try: one of them")
@@ -78,15 +78,14 @@ def read_variants(given: Sequence[str], against: str = "", inject: str = "off") 
         return Variant("without injection"), Variant("with injection", HERE, True)
     if not given:
         return (Variant(inject=injects),)
-    found = tuple(_variant(one, injects) for one in given)
+    found = tuple(_variant(name, injects) for name in given)
     if len(found) != 2 or found[0].name == found[1].name:
         raise InputError(
             "two-variants", "--variant names two variants that differ: --variant a=HEAD~1 --variant b=. (see --help)"
         )
-    if all(one.source == NOTHING for one in found) or found[0].source + str(found[0].inject) == found[1].source + str(
-        found[1].inject
-    ):
-        raise InputError("two-variants", f"Both variants are {found[0].source!r}: there is nothing to compare.")
+    first, second = found
+    if first.source == second.source == NOTHING or (first.source, first.inject) == (second.source, second.inject):
+        raise InputError("two-variants", f"Both variants are {first.source!r}: there is nothing to compare.")
     return found
 
 
@@ -270,9 +269,9 @@ def _put(given: Path | None, target: Path) -> None:
 
 def check_variants(root: Path, variants: Iterable[Variant]) -> None:
     """Raise InputError for a variant that is nowhere, before anything is begun."""
-    for one in variants:
-        if one.source != HERE and not one.is_file and not Path(one.source).expanduser().is_dir():
-            commit_named(root, one.source)
+    for variant in variants:
+        if variant.source != HERE and not variant.is_file and not Path(variant.source).expanduser().is_dir():
+            commit_named(root, variant.source)
 
 
 def commit_named(root: Path, ref: str) -> KnowledgeCommit:
@@ -290,7 +289,7 @@ def _other_versions(root: Path, ref: str) -> str:
     known = git(root, "log", "-4", "--format=%h", "--")
     if not known:
         return "It is in no git repository with a commit. Try: a folder"
-    hashes = [one for one in known.split() if one != ref]
+    hashes = [short for short in known.split() if short != ref]
     if len(hashes) == 1:
         return f"There is one commit only, {hashes[0]}. Try: a folder, or commit a change first"
     return f"Try: a folder, or one of the last commits: {', '.join(hashes[1:])}"

@@ -78,7 +78,7 @@ class ModelRubricJudge:
             prompt, places = load_prompt(kind), [at for at, question in enumerate(questions) if question.kind is kind]
             inputs = [{name: str(getattr(questions[at], name)) for name in prompt.places} for at in places]
             asked = self._asker.ask(prompt, inputs, RubricAnswer) if inputs else []
-            scores.update({place: self._scored(one) for place, one in zip(places, asked, strict=True)})
+            scores.update({place: self._scored(answer) for place, answer in zip(places, asked, strict=True)})
         return [scores[place] for place in range(len(questions))]
 
     def _scored(self, asked: AskResult[RubricAnswer]) -> RubricScore:
@@ -106,13 +106,13 @@ def panel_of(judges: Sequence[RubricJudge]) -> RubricJudge:
 
 
 def _together(given: Sequence[RubricScore]) -> RubricScore:
-    scored = sorted((one for one in given if one.score is not None), key=lambda one: one.score or 0)
-    judge = " + ".join(one.judge for one in given)
-    usd = known_sum(*(one.usd for one in given))
-    cached = all(one.cached for one in given)
+    scored = sorted((score for score in given if score.score is not None), key=lambda score: score.score or 0)
+    judge = " + ".join(score.judge for score in given)
+    usd = known_sum(*(score.usd for score in given))
+    cached = all(score.cached for score in given)
     if not scored:
         return RubricScore(None, "", judge, given[0].problem, usd, cached)
     middle = scored[(len(scored) - 1) // 2]
-    each = tuple(one.score for one in given if one.score is not None)
-    reason = " / ".join(f"{one.score}: {one.reason}" for one in given if one.score is not None)
+    each = tuple(score.score for score in given if score.score is not None)
+    reason = " / ".join(f"{score.score}: {score.reason}" for score in given if score.score is not None)
     return RubricScore(middle.score, reason, judge, "", usd, cached, each)

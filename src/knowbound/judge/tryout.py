@@ -114,7 +114,7 @@ def _models_at(port: int) -> list[str]:
     try:
         connection.request("GET", "/v1/models")
         listed = json.loads(connection.getresponse().read(1 << 20))
-        return [str(one["id"]) for one in listed["data"]]
+        return [str(model["id"]) for model in listed["data"]]
     except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
         return []
     finally:
@@ -191,9 +191,10 @@ def hits_on_hedges(judge: HedgingJudge) -> tuple[Rate, str]:
     cases = _cases(ModelTask.HEDGES, HedgeCase)
     found = judge.judge([HedgingCandidate(case.sentence, case.context, case.question) for case in cases])
     right = sum(
-        not one.has_failed and one.is_uncertainty is case.uncertain for one, case in zip(found, cases, strict=True)
+        not verdict.has_failed and verdict.is_uncertainty is case.uncertain
+        for verdict, case in zip(found, cases, strict=True)
     )
-    return Rate(right, len(cases)), next((one.reason for one in found if one.has_failed), "")
+    return Rate(right, len(cases)), next((verdict.reason for verdict in found if verdict.has_failed), "")
 
 
 def hits_on_choices(asker: Asker | None) -> tuple[Rate, str]:
@@ -204,9 +205,9 @@ def hits_on_choices(asker: Asker | None) -> tuple[Rate, str]:
     asked = choose(asker, [Choosing(case.prompt, [item.content for item in case.items]) for case in cases])
     right = 0
     for case, given in zip(cases, asked, strict=True):
-        chosen = {case.items[one.number - 1].id for one in given.entries or ()}
+        chosen = {case.items[entry.number - 1].id for entry in given.entries or ()}
         right += given.entries is not None and chosen == set(case.right)
-    return Rate(right, len(cases)), next((one.problem for one in asked if one.entries is None), "")
+    return Rate(right, len(cases)), next((choice.problem for choice in asked if choice.entries is None), "")
 
 
 def try_model(name: str, settings: Settings) -> Tried:
@@ -229,11 +230,11 @@ def measured(asker: Asker) -> list[TaskTried]:
     from knowbound.judge.turns.model import ModelTurnJudge  # noqa: PLC0415
     from knowbound.judge.turns.rules import RulesTurnJudge  # noqa: PLC0415
 
-    def hits(one: Asker | None) -> list[tuple[Rate, str]]:
+    def hits(asker: Asker | None) -> list[tuple[Rate, str]]:
         return [
-            hits_on_turns(RulesTurnJudge() if one is None else ModelTurnJudge("", True, one)),
-            hits_on_hedges(RulesJudge() if one is None else ModelHedgingJudge("", True, one)),
-            hits_on_choices(one),
+            hits_on_turns(RulesTurnJudge() if asker is None else ModelTurnJudge("", True, asker)),
+            hits_on_hedges(RulesJudge() if asker is None else ModelHedgingJudge("", True, asker)),
+            hits_on_choices(asker),
         ]
 
     by_all = zip(_TASKS, hits(None), hits(recorded_asker()), hits(asker), strict=True)

@@ -102,13 +102,16 @@ def spread(questions: Iterable[CompetencyQuestion], count: int) -> list[Competen
     Files come in the order of a hash: in that of their names, a few questions would all be about the first files.
     """
     by_kind: dict[QuestionSource, dict[str, list[CompetencyQuestion]]] = {kind: {} for kind in QuestionSource}
-    for one in questions:
-        by_kind[one.kind].setdefault(one.file, []).append(one)
+    for question in questions:
+        by_kind[question.kind].setdefault(question.file, []).append(question)
     kinds = [
         in_turn(files[path] for path in sorted(files, key=lambda path: digest_of([path]))) for files in by_kind.values()
     ]
     order = list(QuestionSource)
-    return sorted(in_turn(kinds)[:count], key=lambda one: (order.index(one.kind), one.file, one.line, one.question))
+    return sorted(
+        in_turn(kinds)[:count],
+        key=lambda question: (order.index(question.kind), question.file, question.line, question.question),
+    )
 
 
 def as_samples(probe: Probe) -> SampleSet:
@@ -121,15 +124,15 @@ def as_samples(probe: Probe) -> SampleSet:
     )
 
 
-def _sample(one: CompetencyQuestion) -> EvalSample:
+def _sample(question: CompetencyQuestion) -> EvalSample:
     return EvalSample(
-        id=one.id,
-        prompt=one.question,
+        id=question.id,
+        prompt=question.question,
         construct="competency",
-        capability=(str(one.kind),),
-        provenance="rule-generated" if one.provenance == "rules" else "llm-generated",
+        capability=(str(question.kind),),
+        provenance="rule-generated" if question.provenance == "rules" else "llm-generated",
         # Not as the sample's own `file`: that names the samples file, which is hidden from the agent.
-        metadata={"kind": str(one.kind), "why": one.why, "file": one.file, "line": one.line},
+        metadata={"kind": str(question.kind), "why": question.why, "file": question.file, "line": question.line},
     )
 
 
@@ -163,13 +166,13 @@ def proposed_by_model(knowledge: KnowledgeText, asker: Asker, count: int) -> Pro
     known = {page.path for page in knowledge.pages}
     questions = [
         CompetencyQuestion(
-            " ".join(one.question.split()),
+            " ".join(proposed.question.split()),
             QuestionSource.MODEL,
-            " ".join(one.why.split())[:200] or "proposed from file names, headings and principles",
-            one.file if one.file in known else "",
-            1 if one.file in known else 0,
+            " ".join(proposed.why.split())[:200] or "proposed from file names, headings and principles",
+            proposed.file if proposed.file in known else "",
+            1 if proposed.file in known else 0,
             asker.judge,
         )
-        for one in asked.value.questions[: 4 * count]
+        for proposed in asked.value.questions[: 4 * count]
     ]
     return ProposedQuestions(questions, (), asked.usd)

@@ -54,16 +54,16 @@ def kept(
     verdicts = verdicts or {}
     found: list[CompetencyQuestion] = []
     duplicates = Duplicates()
-    for one in proposed:
-        verdict = verdicts.get(one.question)
-        reason = unfit(one.question) or (verdict.reason if verdict else "")
-        if not reason and (other := duplicates.same_as(one.question)):
+    for proposal in proposed:
+        verdict = verdicts.get(proposal.question)
+        reason = unfit(proposal.question) or (verdict.reason if verdict else "")
+        if not reason and (other := duplicates.same_as(proposal.question)):
             reason = f"asks the same as: {other}"
         if reason:
-            dropped.append(Dropped(redact(one.question), reason, one.kind, one.place))
+            dropped.append(Dropped(redact(proposal.question), reason, proposal.kind, proposal.place))
         else:
-            duplicates.add(one.question)
-            found.append(replace(one, why=f"in scope by “{verdict.quote}”") if verdict else one)
+            duplicates.add(proposal.question)
+            found.append(replace(proposal, why=f"in scope by “{verdict.quote}”") if verdict else proposal)
     return found
 
 
@@ -124,7 +124,7 @@ def scope_verdicts(
 
     group = EntryGroup(entries, structure)
     (asked,) = asker.ask_entries(load_prompt("scope"), [group], ScopeAnswer, size=_TOGETHER, check=unquoted)
-    return [_verdict(one) for one in asked], known_sum(*(one.usd for one in asked))
+    return [_verdict(answer) for answer in asked], known_sum(*(answer.usd for answer in asked))
 
 
 def _verdict(asked: AskResult[ScopeAnswer]) -> ScopeVerdict:
@@ -153,9 +153,10 @@ def nearest_passages(question: str, passages: Sequence[tuple[str, bytes]]) -> li
     """Return the passages that share most words with a question, then those nearest in meaning."""
     stems, vector = content_stems(question), _vector(question)
     ranked = sorted(
-        passages, key=lambda one: (-len(stems & content_stems(one[0])), -similarity(vector, one[1]), one[0])
+        passages,
+        key=lambda passage: (-len(stems & content_stems(passage[0])), -similarity(vector, passage[1]), passage[0]),
     )
-    by_meaning = sorted(passages, key=lambda one: (-similarity(vector, one[1]), one[0]))
+    by_meaning = sorted(passages, key=lambda passage: (-similarity(vector, passage[1]), passage[0]))
     chosen = dict.fromkeys(text for text, _ in (*ranked[:_BY_WORDS], *by_meaning[:_BY_MEANING]))
     return [sendable(text)[:_PASSAGE] for text in chosen]
 

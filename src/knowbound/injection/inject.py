@@ -53,9 +53,7 @@ class Choice:
         self.pool = pool  # best first
         self.floor = floor  # of relevance; None where nothing was searched
         self.budget = budget
-        self.ms = (
-            ms  # of this thread for searching and ranking, whatever else the machine does; None: nothing was searched
-        )
+        self.ms = ms  # of this thread for searching and ranking; None: nothing was searched
 
     def keys(self) -> list[str]:
         """Return the keys of the items, for the context that gets them."""

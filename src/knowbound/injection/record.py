@@ -57,14 +57,8 @@ class Record:
     def add_prompt(self, prompt: HookPrompt) -> None:
         """Add session, agent and turn of the run."""
         self._key["session"] = prompt.session
-        self._known |= {
-            "agent": prompt.agent,
-            "agent_id": prompt.agent_id,
-            "transcript": prompt.transcript,
-            "prompt_id": prompt.prompt_id,
-            "turn_id": prompt.turn_id,
-            "source": prompt.source,
-        }
+        of_prompt = ("agent", "agent_id", "transcript", "prompt_id", "turn_id", "source")
+        self._known |= {name: getattr(prompt, name) for name in of_prompt}
 
     def add_arm(self, arm: str) -> None:
         """Add the arm of a holdout."""

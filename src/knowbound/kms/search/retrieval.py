@@ -157,26 +157,11 @@ def _meanings(whole: bytes, parts: list[bytes], vectors: list[bytes]) -> list[fl
 
 
 def _found(row: tuple[Any, ...], words: float, meaning: float, prior: float, now: float) -> FoundItem:
-    _, id_, backend, sha, timestamp, confidence, quality, flag, stale, _, content, type_, subject, file, _ = row
+    _, id_, backend, sha, timestamp, *scored, _, content, type_, subject, file, _ = row
     made = _seconds(timestamp)
-    return FoundItem(
-        id_,
-        backend,
-        sha,
-        words,
-        meaning,
-        prior,
-        recency_of(None if made is None else (now - made) / _DAY),
-        confidence,
-        quality,
-        flag,
-        stale,
-        content=content,
-        type=type_,
-        subject=subject,
-        timestamp=timestamp,
-        anchor_file=file,
-    )
+    recency = recency_of(None if made is None else (now - made) / _DAY)
+    named = {"content": content, "type": type_, "subject": subject, "timestamp": timestamp, "anchor_file": file}
+    return FoundItem(id_, backend, sha, words, meaning, prior, recency, *scored, **named)
 
 
 @lru_cache(maxsize=4_096)  # a process that stays meets the same items again

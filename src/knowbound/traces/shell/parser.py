@@ -102,18 +102,22 @@ class _Parser:
             assert token is not None  # the last alternative matches everything
             self.at = token.end()
             kind = token.lastgroup
-            if kind in ("plain", "single", "double"):
-                self.word, self.bare = ShellWord(token[kind]), token[kind] if kind == "plain" else ""
-            elif kind == "other" and self.at < size:
-                self.word = self.slow_word()
-            elif kind in ("operator", "redirect", "newline"):
+            if kind == "plain":
+                self.bare = token["plain"]
+                self.word = ShellWord(self.bare)
+                return
+            if kind in ("single", "double"):
+                self.word = ShellWord(token[kind])
+                return
+            if kind in ("operator", "redirect", "newline"):
                 self.sign = self.bare = token[kind]
                 self.is_redirect = kind == "redirect"
                 if kind == "newline" and self.heredocs:
                     self.skip_heredocs()
-            else:
-                continue
-            return
+                return
+            if kind == "other" and self.at < size:
+                self.word = self.slow_word()
+                return
 
     # ---- lists and groups
 
@@ -199,17 +203,23 @@ class _Parser:
 
     def command(self) -> Command | CompoundCommand | None:
         words, assigns, redirects = list[ShellWord](), list[ShellWord](), list[Redirect]()
+        is_test = False  # inside [[ … ]] operators are only words
         while True:
-            is_test = bool(words) and words[0].text == "[["
-            if self.is_redirect:
+            word = self.word
+            if word is not None:
+                if words or not ASSIGNMENT.match(word.text):
+                    words.append(word)
+                else:
+                    assigns.append(word)
+                if word.text == "]]" and is_test:
+                    words[0], is_test = ShellWord("["), False
+                elif word.text == "[[":
+                    is_test |= len(words) == 1
+            elif self.is_redirect:
                 self.redirect(redirects)
                 continue
-            if self.word is not None:
-                (words if words or not ASSIGNMENT.match(self.word.text) else assigns).append(self.word)
-                if is_test and self.word.text == "]]":
-                    words[0] = ShellWord("[")
             elif is_test and self.sign not in ("", "\n"):
-                words.append(ShellWord(self.sign))  # inside [[ … ]] operators are only words
+                words.append(ShellWord(self.sign))
             elif not words or self.sign != "(":  # the bracket of a function
                 break
             self.advance()

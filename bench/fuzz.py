@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 from bench.hostile_traces import chat_calls, codex_exec, otel_spans, stream
 from bench.measuring import options
 from knowbound.demo import TRACES
-from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import read_session
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.registry import readers, recognise
 from knowbound.traces.sessions import SharedEvents

@@ -62,8 +62,9 @@ from knowbound.evals.samples.load import load_samples
 from knowbound.evidence.plan import read_plan
 from knowbound.evidence.producers.history import read_history_question
 from knowbound.gaps.aggregate import Aggregate
+from knowbound.gaps.lens import LensSettings
 from knowbound.gaps.observe import observe
-from knowbound.gaps.reading import LensSettings, judge_findings, read_session
+from knowbound.gaps.reading import judge_findings, read_session
 from knowbound.injection.bundle import cleaned
 from knowbound.judge.hedging.rules import RulesJudge
 from knowbound.kms.pieces import split

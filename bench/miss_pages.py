@@ -23,7 +23,8 @@ from bench.measuring import check_out
 from bench.miss_events import events
 from knowbound.core.signal import SignalType
 from knowbound.core.trace import Step, ToolCall
-from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import read_session
 from knowbound.traces.sessions import SharedEvents
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
 

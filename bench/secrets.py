@@ -22,7 +22,8 @@ from bench.measuring import HALVES, rows
 from bench.secret_kinds import ASIDE, PLACES, occurrences, pieces
 from knowbound.core.trace import Start
 from knowbound.gaps import lens
-from knowbound.gaps.reading import LensSettings, findings_of
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import findings_of
 from knowbound.stats.rate import Rate
 from knowbound.text.redact import redact
 from knowbound.traces.registry import recognise

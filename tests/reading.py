@@ -9,7 +9,8 @@ from typing import Any
 
 from knowbound.core.signal import Turn
 from knowbound.core.trace import Event, Prompt, Step, ToolCall
-from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import read_session
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.registry import Reader, recognise
 from knowbound.traces.sessions import SharedEvents

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from knowbound.errors import InputError
-from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import read_session
 from knowbound.judge.models.completion import Completion, MalformedError, parse_answer
 from knowbound.kms.validation import NewItem, checked
 from knowbound.traces.corpus import SessionFiles

@@ -20,7 +20,8 @@ from bench.measuring import kappa_words
 from knowbound.core.signal import Findings, SignalType, Status
 from knowbound.gaps.asking import decide_misses
 from knowbound.gaps.endings import settle
-from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import read_session
 from knowbound.judge.models.asking import Asker
 from knowbound.stats.rate import Rate
 from knowbound.traces.sessions import SharedEvents

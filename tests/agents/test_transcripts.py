@@ -5,7 +5,8 @@ from pathlib import Path
 
 from knowbound.core.signal import Turn
 from knowbound.core.trace import Start
-from knowbound.gaps.reading import LensSettings, findings_of
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import findings_of
 from knowbound.injection.log import read_log
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally, read_head

@@ -22,7 +22,7 @@ from knowbound.evals.executors.agent_process import end_all
 from knowbound.evals.executors.clients import ClaudeExecutor, CodexExecutor, CommandExecutor
 from knowbound.evals.executors.investigate import InvestigateExecutor
 from knowbound.evals.tracing import Traced, read_trace
-from knowbound.gaps.reading import LensSettings
+from knowbound.gaps.lens import LensSettings
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion
 from knowbound.judge.names import JudgeOptions

@@ -21,7 +21,7 @@ from knowbound.evals.executor import RunEnding, Task
 from knowbound.evals.executors.file_tools import FileTools
 from knowbound.evals.executors.model import STEPS, ModelExecutor
 from knowbound.evals.tracing import read_trace
-from knowbound.gaps.reading import LensSettings
+from knowbound.gaps.lens import LensSettings
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally, read_head
 

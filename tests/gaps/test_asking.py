@@ -8,7 +8,8 @@ from pathlib import Path
 from knowbound.core.signal import Ending, Findings, SignalType, Status
 from knowbound.gaps.asking import decide_misses
 from knowbound.gaps.endings import settle
-from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import read_session
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion
 from knowbound.judge.names import JudgeOptions

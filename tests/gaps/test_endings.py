@@ -8,8 +8,8 @@ import pytest
 
 from knowbound.core.signal import NOT_CLOSED, Cost, Ending, Findings, FoundPlace, Signal, SignalType, Status
 from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
-from knowbound.gaps.lens import SessionLens
-from knowbound.gaps.reading import LensSettings, judge_findings, read_session
+from knowbound.gaps.lens import LensSettings, SessionLens
+from knowbound.gaps.reading import judge_findings, read_session
 from knowbound.judge.hedging.rules import RulesJudge
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.sessions import SharedEvents

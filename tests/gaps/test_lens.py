@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from knowbound.core.signal import SOURCES, Ending, Findings, Signal, SignalType, Status
 from knowbound.core.trace import Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.gaps.call_signals import terms_of
-from knowbound.gaps.lens import SessionLens
-from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.gaps.lens import LensSettings, SessionLens
+from knowbound.gaps.reading import read_session
 from knowbound.text.similar import similar
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.sessions import SharedEvents
@@ -365,7 +365,7 @@ QUERIES = st.sampled_from(["cart", "cartTotal", "cart_total", "invoice", "invoic
 @given(st.lists(QUERIES, max_size=12))
 def test_collapsing_loses_no_call_and_joins_only_similar_neighbours(queries: list[str]) -> None:
     calls = [ToolCall(str(i), "Grep", ToolKind.SEARCH, Outcome.EMPTY, query=query) for i, query in enumerate(queries)]
-    lens = SessionLens(session="s", agent="x", repeat_at_least=1000)
+    lens = SessionLens("s", "x", LensSettings(repeat_at_least=1000))
     lens.follow(iter([Prompt("1", "go"), *(Step(call.id, calls=(call,)) for call in calls)]))
     events = [signal.call_ids for signal in lens.findings([]).signals]
     assert [id_ for event in events for id_ in event] == [call.id for call in calls]

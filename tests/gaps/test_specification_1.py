@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from knowbound.core.signal import Findings, SignalType, Status
-from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import read_session
 from knowbound.gaps.text_signals import explicit_markers, hedging_candidates
 from knowbound.judge.hedging.rules import RulesJudge
 from knowbound.judge.hedging.verdict import HedgingCandidate

@@ -10,7 +10,8 @@ import pytest
 from knowbound.config import Settings
 from knowbound.core.signal import Findings, Topic
 from knowbound.errors import InputError
-from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import read_session
 from knowbound.gaps.stored import Filters, newest_topic, since, topics_by_cost
 from knowbound.store.observed import Observed
 from knowbound.traces.corpus import SessionFiles

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import read_session
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.sessions import SharedEvents
 from knowbound.traces.source import MAX_LINE_BYTES, SHOWN_SKIPPED, Tally, open_bytes, read_head, read_lines

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolKind
-from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import read_session
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.readers.claude_code.stream import UNFINISHED, ClaudeStream
 from knowbound.traces.registry import Identity, RunUsage, recognise

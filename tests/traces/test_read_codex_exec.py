@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from knowbound.core.trace import Broken, Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
-from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import read_session
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.readers.codex.exec import UNFINISHED, CodexExec
 from knowbound.traces.registry import Identity, RunUsage, recognise

@@ -27,7 +27,8 @@ from knowbound.evals.runner import Job, RunLimits, Runner, RunProgress, jobs_of
 from knowbound.evals.samples.values import SampleSet
 from knowbound.evals.tracing import read_trace
 from knowbound.evals.variants import HERE, ONLY, Copies, Variant, Version, check_inject, check_variants, current_version
-from knowbound.gaps.reading import JudgedHedges, LensSettings, drop_hedges, judge_findings, judge_of
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import JudgedHedges, drop_hedges, judge_findings, judge_of
 from knowbound.judge.choice import judge_for, model_for
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.registry import asker_for, check_hedging, hedging_judge_version, rubric_judge, why_hedges_off

@@ -24,7 +24,8 @@ from knowbound.evals.tracing import read_trace
 from knowbound.evals.variants import Version
 from knowbound.files import is_inside
 from knowbound.gaps.endings import settle
-from knowbound.gaps.reading import LensSettings, judge_findings
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import judge_findings
 from knowbound.judge.hedging.verdict import HedgingJudge
 from knowbound.judge.rubric import RubricJudge
 from knowbound.stats.evaluation import RunEnding, SampleRun, total_usd

@@ -14,7 +14,8 @@ from knowbound.core.paths import relative_to
 from knowbound.core.signal import Findings
 from knowbound.core.trace import Outcome, Start, Step, ToolCall
 from knowbound.evals.assertions import ToolUse
-from knowbound.gaps.reading import LensSettings, findings_of
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import findings_of
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally, read_head
 

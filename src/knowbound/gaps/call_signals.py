@@ -20,14 +20,10 @@ from knowbound.text.redact import cut
 from knowbound.text.similar import path_terms, similar, terms
 from knowbound.traces.calls.tools import COMMAND_KEYS, first_text, kind_of
 
-_LINE = re.compile(r"(?::\d+(?:[-:]\d+)?|#L\d+(?:-L?\d+)?)$")  # a line number after a path
-# A path in prose ends at what prose puts around it: brackets, quotes, commas, Chinese signs.
-_AROUND_PATHS = "`'\"()[]{}<>,;:!?*“”‘’«»"
-_GIVEN = re.compile(r"[^\s`'\"()\[\]{}<>,;!?*=|“”‘’«»\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]+")
 _SEARCHES = re.compile(r"(?:^|[;&|(]\s*)(?:e|f|git )?(?:grep|rg|find)\s")  # the specification's searching commands
 _MOST_PROMPT = 100_000  # characters of a prompt that are searched for paths
 _STATUSES = {LookupIntent.MALFORMED: Status.MALFORMED, LookupIntent.INCIDENTAL: Status.INCIDENTAL}
-_MOST_WAITING = 500_000  # characters of prompts that wait to be searched for paths
+_MOST_PROMPTS = 500_000  # characters of the newest prompts of a session
 AT_LEAST = 3  # calls of a repeated failure; the specification retries "more than N times (default N=2)"
 _WINDOW = 3  # consecutive steps of a repeated failure (the specification's turns)
 _PLURALS = {ToolKind.SEARCH: "searches", ToolKind.LIST: "listings", ToolKind.READ: "reads"}
@@ -69,8 +65,7 @@ class CallSignals:
         self._failed = failed_as_specified if as_specified else is_failed_search
         self._repeats = _Repeats(repeat_at_least)
         self._project = ""
-        self._given: set[str] = set()  # paths that the user named
-        self._prompts: list[str] = []  # searched for such paths when a read fails
+        self._prompts: list[str] = []  # searched for a path when its read fails
         self._endings = Endings()
         self._said = ""  # the main agent's last words
         self.in_step = 0  # misses of the last step, also those similar to an earlier miss
@@ -93,8 +88,8 @@ class CallSignals:
         self._endings.begin_turn(self._said, text)
         self._said = ""
         self._prompts.append(text[:_MOST_PROMPT])
-        if sum(map(len, self._prompts)) > _MOST_WAITING:
-            self._search_prompts()
+        while sum(map(len, self._prompts)) > _MOST_PROMPTS:
+            self._prompts.pop(0)
 
     def step(self, step: Step, number: int, new: NewSignal) -> list[Signal]:
         """The new events of a step; `new` makes a signal of its session, turn and sample."""
@@ -164,21 +159,14 @@ class CallSignals:
         """
         if call.kind is not ToolKind.READ:
             return False
-        self._search_prompts()
-        for path in (call.query, *call.query.split()):
-            near = relative_to(path, self._project)
-            if near in self._given or path in self._given or f"{self._project.rstrip('/')}/{near}" in self._given:
-                return True
-        return False
+        near = {path: relative_to(path, self._project) for path in (call.query, *call.query.split())}
+        names = {*near, *near.values(), *(f"{self._project.rstrip('/')}/{path}" for path in near.values())} - {""}
+        return any(name in prompt and _stands_in(name, prompt) for name in names for prompt in self._prompts)
 
-    def _search_prompts(self) -> None:
-        for text in self._prompts:
-            # Whole words, since a path may hold brackets (`app/(shop)/[id].tsx`), and words without what prose puts
-            # around. A plain word counts too: "the Makefile" is a path, given where the agent reads exactly that name.
-            for word in {*(word.strip(_AROUND_PATHS) for word in text.split()), *_GIVEN.findall(text)}:
-                if path := _LINE.sub("", word.rstrip(".:")).removeprefix("@").removeprefix("./"):
-                    self._given.add(path)
-        self._prompts.clear()
+
+def _stands_in(path: str, prompt: str) -> bool:
+    """Report whether a prompt names the whole path. A plain name counts, too: "the Makefile" is a path."""
+    return bool(re.search(rf"(?<![\w./-])(?:@|\./)?{re.escape(path)}(?![\w/-]|\.\w)", prompt, re.ASCII))
 
 
 def _tool_class(call: ToolCall) -> str:

@@ -15,7 +15,8 @@ import msgspec
 from knowbound.config import Settings
 from knowbound.core.signal import Findings, Signal, SignalType
 from knowbound.errors import InputError
-from knowbound.gaps.reading import LensSettings, read_session
+from knowbound.gaps.lens import LensSettings
+from knowbound.gaps.reading import read_session
 from knowbound.gaps.stored import Filters, newest_run
 from knowbound.judge.drawing import draw_from_both
 from knowbound.judge.hedging.verdict import HedgingJudge

@@ -10,6 +10,9 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from zlib import crc32
 
+import msgspec
+
+from knowbound.config import Settings
 from knowbound.core.paths import is_knowledge, relative_to
 from knowbound.core.signal import SOURCES, Findings, FoundPlace, InjectedText, Sample, Signal, Status, Turn
 from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolKind
@@ -33,21 +36,26 @@ _LOADING = frozenset({"instructions", "nested_memory", "memory", "relevant_memor
 _SKILL_FILE = re.compile(r"(?:^|/)([^/]+)/SKILL\.md$")
 
 
+class LensSettings(msgspec.Struct, frozen=True):
+    """Settings that the findings depend on."""
+
+    knowledge: tuple[str, ...] = ()
+    repeat_at_least: int = AT_LEAST
+    as_specified: bool = False  # count failed searches by the letter of specification 1
+
+    @classmethod
+    def of(cls, settings: Settings, knowledge: tuple[str, ...]) -> LensSettings:
+        """Return what the lens needs of the settings."""
+        return cls(knowledge, settings.repeated_failure_calls, settings.as_specified)
+
+
 class SessionLens:
     """Follows one session. Feed it the events in order, then ask for the findings."""
 
-    def __init__(
-        self,
-        *,
-        session: str,
-        agent: str,
-        knowledge: tuple[str, ...] = (),
-        repeat_at_least: int = AT_LEAST,
-        as_specified: bool = False,
-    ) -> None:
+    def __init__(self, session: str, agent: str, settings: LensSettings = LensSettings()) -> None:  # noqa: B008
         self.found = Findings(session=session, agent=agent)
-        self._knowledge = knowledge
-        self._calls = CallSignals(as_specified, repeat_at_least)
+        self._knowledge = settings.knowledge
+        self._calls = CallSignals(settings.as_specified, settings.repeat_at_least)
         self._reached: dict[str, None] = {}
         self._loaded: dict[str, None] = {}
         self._injected: list[InjectedText] = []  # before the first prompt

@@ -14,7 +14,7 @@ from knowbound.config import ModelTask, Settings
 from knowbound.core.signal import Findings, Signal, SignalType, SkippedLine
 from knowbound.core.trace import Event, Start
 from knowbound.gaps.endings import settle
-from knowbound.gaps.lens import SessionLens
+from knowbound.gaps.lens import LensSettings, SessionLens
 from knowbound.judge.choice import judge_for, may_see
 from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, cap_of, judge_candidates
 from knowbound.judge.names import RULES
@@ -88,19 +88,6 @@ def _is_unjudged(signal: Signal) -> bool:
 
 def _has_failed(signal: Signal) -> bool:
     return signal.verdict is not None and signal.verdict.has_failed
-
-
-class LensSettings(msgspec.Struct, frozen=True):
-    """Settings that the findings depend on."""
-
-    knowledge: tuple[str, ...] = ()
-    repeat_at_least: int = 3
-    as_specified: bool = False  # count failed searches by the letter of specification 1
-
-    @classmethod
-    def of(cls, settings: Settings, knowledge: tuple[str, ...]) -> LensSettings:
-        """Return what the lens needs of the settings."""
-        return cls(knowledge, settings.repeated_failure_calls, settings.as_specified)
 
 
 class ReadSessions(NamedTuple):
@@ -244,13 +231,7 @@ def findings_of(events: Iterator[Event], first: Start, files: Iterable[str], set
     found: list[Findings] = []
     start: Start | None = first
     while start is not None:
-        lens = SessionLens(
-            session=start.session,
-            agent=first.agent,
-            knowledge=settings.knowledge,
-            repeat_at_least=settings.repeat_at_least,
-            as_specified=settings.as_specified,
-        )
+        lens = SessionLens(start.session, first.agent, settings)
         if found:
             lens.start(start)
         start = lens.follow(events)

@@ -56,13 +56,10 @@ def check_skills(settings: Settings) -> list[SkillCheck]:
         for rule in lines_of(path, _text(settings.root, path))
         if is_rule(rule) and forbidden_commands(rule)
     ]
-    wrong = [one for one in lint(settings.root, [settings.root / path for path in files]) if _is_wrong(one)]
+    checked = lint(settings.root, [settings.root / path for path in files])
+    wrong = [statement for statement in checked if statement.truth is Truth.CONTRADICTED]
     found = list(_findings(settings.home))
     return [_used(_checked(settings.root, path, rules, wrong), settings.root, found) for path in files]
-
-
-def _is_wrong(one: CheckedStatement) -> bool:
-    return one.truth is Truth.CONTRADICTED
 
 
 def _text(root: Path, path: str) -> str:

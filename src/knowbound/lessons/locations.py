@@ -63,13 +63,10 @@ def locations(corpus: Corpus) -> Iterator[LessonProposal]:
     wrong = {place for place, _ in disputed.values()}
     seen = [one for one in misses(corpus) if id(one) not in disputed and _found_at(one, corpus.tree) not in wrong]
     answered: set[int] = set()
-    for rule in (_moved_paths, _often_read):
-        for proposal, used in rule(corpus, [one for one in seen if id(one) not in answered]):
-            answered.update(map(id, used))
-            yield proposal
-
-
-_Found = Iterator[tuple[LessonProposal, list[SessionMiss]]]
+    for proposal, group in _moved_paths(corpus, seen):
+        answered.update(map(id, group))
+        yield proposal
+    yield from _often_read(corpus, [miss for miss in seen if id(miss) not in answered])
 
 
 def missed_path(one: SessionMiss) -> str:
@@ -81,13 +78,8 @@ def missed_path(one: SessionMiss) -> str:
     return near if is_path and not near.startswith(("/", "~", "$", "..")) else ""
 
 
-def _is_worth(group: list[SessionMiss]) -> bool:
-    """Report whether the misses were in several sessions, or cost one session much."""
-    return _sessions(group) >= SEVERAL or _calls(group) >= _HIGH_COST
-
-
-def _moved_paths(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
-    """A path that is not there, and the one place where it is."""
+def _moved_paths(corpus: Corpus, seen: list[SessionMiss]) -> Iterator[tuple[LessonProposal, list[SessionMiss]]]:
+    """Yield lessons about a path that is not there and the one place where it is, each with its misses."""
     groups: dict[str, list[SessionMiss]] = defaultdict(list)
     for one in seen:
         path = missed_path(one)
@@ -95,7 +87,7 @@ def _moved_paths(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
             groups[path.rstrip("/")].append(one)
     for path, group in groups.items():
         right, checks = _right_place(corpus, path, group)
-        if not right or not _is_worth(group):
+        if not right or (_sessions(group) < SEVERAL and _calls(group) < _HIGH_COST):
             continue
         name = path.rpartition("/")[2]
         if right.endswith("/"):
@@ -141,7 +133,7 @@ def _is_same_file(place: str, path: str) -> bool:
     return place != path and (name == wanted or (folder == wanted_folder and _stem(name) == _stem(wanted)))
 
 
-def _often_read(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
+def _often_read(corpus: Corpus, seen: list[SessionMiss]) -> Iterator[LessonProposal]:
     """The files that many sessions read, where several of them first looked elsewhere for what is in there."""
     counts = Counter(path for material in corpus.materials for path in material.read)
     least = max(_OFTEN, _OFTEN_SHARE * len(corpus.materials))
@@ -157,7 +149,7 @@ def _often_read(corpus: Corpus, seen: list[SessionMiss]) -> _Found:
         checks = tuple(TreeCheck(CheckKind.FILE, path) for path in files) if corpus.tree is not None else ()
         names = tuple(name for path in files for name in (f"base:{path.rpartition('/')[2].lower()}", f"read:{path}"))
         text = f"Files that many sessions need: {listed(map(code, files))}."
-        yield _proposal(corpus, f"often {files[0]}", text, own or group[:1], checks, files[0], names), own
+        yield _proposal(corpus, f"often {files[0]}", text, own or group[:1], checks, files[0], names)
 
 
 def _is_source(path: str, tree: Tree | None) -> bool:

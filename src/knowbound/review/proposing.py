@@ -192,7 +192,7 @@ def _repair(
         id_, ActionKind.REPAIR, title, f"{since} It says: {said}", cost.cost, cost.evidence,
         place=first.statement.file, diff=diff_of(fix), by=first.by,
     )  # fmt: skip
-    return Proposed(action, fix, _worth(cost.cost) + _WRONG_LINE)
+    return Proposed(action, fix, cost.cost.calls + 0.5 * cost.cost.sessions + _WRONG_LINE)
 
 
 def _place_of(lessons: Iterable[Lesson], named: str) -> str:
@@ -233,10 +233,6 @@ def diff_of(fix: Fix | None) -> str:
     if fix is None:
         return ""
     return "".join(patch.diff() for patch in fix.patches) or f"+{fix.content}\n"
-
-
-def _worth(cost: ActionCost) -> float:
-    return cost.calls + 0.5 * cost.sessions
 
 
 # Lines to write

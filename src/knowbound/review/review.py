@@ -167,7 +167,8 @@ def _made(asked: ReviewScope, progress: Progress | None = None) -> Reviewed:
         ignored = _enforcing(asked)
         # What sessions learned about the same command may be why they ignore a rule: that is written first.
         ignored = [one for one in ignored if said.isdisjoint(code_spans(one.action.title))]
-        found += [*ignored, *verify_actions(settings.home, _sessions(learned))]
+        sessions = {material.session for material in learned.corpus.materials} if learned.corpus else set[str]()
+        found += [*ignored, *verify_actions(settings.home, sessions)]
     found += supersede_actions(settings)
     found += evaluation_actions(settings)
     found.sort(key=rank)
@@ -180,10 +181,6 @@ def _made(asked: ReviewScope, progress: Progress | None = None) -> Reviewed:
         _watched(decided, learned),
         notes + (learned.notes if learned else []),
     )
-
-
-def _sessions(learned: Learned) -> set[str]:
-    return {one.session for one in learned.corpus.materials} if learned.corpus else set()
 
 
 def _enforcing(asked: ReviewScope) -> list[Proposed]:

@@ -214,17 +214,13 @@ def read_shares(places: Iterable[str]) -> Iterator[SharedFile]:
                     with open_address(remote.path) as file:
                         yield _parsed(file.read(_MOST_BYTES + 1), remote.path)
         else:
-            for path in _files(Path(place)):
+            for path in sorted(Path(place).glob("*.json")) if Path(place).is_dir() else [Path(place)]:
                 try:
                     with path.open("rb") as file:
                         data = file.read(_MOST_BYTES + 1)
                 except OSError as error:
                     raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
                 yield _parsed(data, str(path))
-
-
-def _files(path: Path) -> list[Path]:
-    return sorted(path.glob("*.json")) if path.is_dir() else [path]
 
 
 def _parsed(data: bytes, where: str) -> SharedFile:

@@ -101,7 +101,11 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 def score_rescues(home: Path) -> int:
     """Score what can be scored now; how many were. Raises OSError."""
     since = (datetime.now(UTC) - timedelta(days=_DAYS)).strftime("%Y-%m-%d")
-    waiting = [one for one in read_rescues(home, since=since) if _is_open(one)]
+    waiting = [
+        record
+        for record in read_rescues(home, since=since)
+        if record.is_said and record.used is None and record.transcript and (record.places or record.names)
+    ]
     scored = 0
     for transcript in dict.fromkeys(one.transcript for one in waiting):
         turns = _turns(transcript)
@@ -111,10 +115,6 @@ def score_rescues(home: Path) -> int:
                 write_score(home, record, used=verdict[0], contradicted=verdict[1])
                 scored += 1
     return scored
-
-
-def _is_open(record: RescueRecord) -> bool:
-    return record.is_said and record.used is None and bool(record.transcript and (record.places or record.names))
 
 
 def _turns(transcript: str) -> list[TraceTurn]:

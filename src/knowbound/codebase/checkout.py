@@ -143,10 +143,7 @@ class Checkout:
                 gone[path] = commit
         self.deleted.update(gone)
         self._base = commit
-        given = ("diff", "-M", "--diff-filter=R", "--name-status", "--no-ext-diff", commit)
-        ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
-        rows = (line.split("\t") for line in ran.out.decode("utf-8", "replace").splitlines() if ran.code == 0)
-        self._renames[commit] = {row[1]: row[2] for row in rows if len(row) == 3}
+        self._note_renames([commit], "diff", "--no-ext-diff", commit)
 
     def renamed(self, path: str) -> str:
         """Return the present place of what history renamed when it went away; "" if it shows none.
@@ -173,16 +170,20 @@ class Checkout:
         wanted = sorted({commit for commit in commits if commit and commit not in self._renames})
         for at in range(0, len(wanted), _COMMITS_AT_ONCE):
             some = wanted[at : at + _COMMITS_AT_ONCE]
-            self._renames.update((commit, {}) for commit in some)
-            given = ("log", "--no-walk=unsorted", "-M", "--diff-filter=R", "--name-status", "--format=%x00%h", *some)
-            ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
-            commit = ""
-            for line in ran.out.decode("utf-8", "replace").splitlines() if ran.code == 0 else ():
-                row = line.split("\t")
-                if line.startswith("\0"):
-                    commit = line[1:]
-                elif len(row) == 3:
-                    self._renames.setdefault(commit, {})[row[1]] = row[2]
+            self._note_renames(some, "log", "--no-walk=unsorted", "--format=%x00%h", *some)
+
+    def _note_renames(self, commits: list[str], verb: str, *given: str) -> None:
+        """Note the renames that git shows, below the commit before them; without one, of the first of these commits."""
+        options = ("-M", "--diff-filter=R", "--name-status")
+        ran = run_git(self.root, verb, *options, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
+        self._renames.update((commit, {}) for commit in commits)
+        commit = commits[0]
+        for line in ran.out.decode("utf-8", "replace").splitlines() if ran.code == 0 else ():
+            row = line.split("\t")
+            if line.startswith("\0"):
+                commit = line[1:]
+            elif len(row) == 3:
+                self._renames.setdefault(commit, {})[row[1]] = row[2]
 
     def has(self, path: str) -> bool:
         """Report whether there is a file or folder."""

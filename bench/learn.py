@@ -2,7 +2,8 @@
 
 For every project with enough sessions: the share of later misses that an earlier lesson is about, how many lessons and
 tokens that takes, and the same for two baselines: every early miss kept literally, and the files that were read most.
-A miss is a lookup that lacked something, or a command that was called wrongly; failures of builds and tests are none. Lessons are checked in the tree of the day of the split, where `--clones`
+A miss is a lookup that lacked something, or a command that was called wrongly; failures of builds and tests are none.
+Lessons are checked in the tree of the day of the split, where `--clones`
 has the clone `OWNER+NAME/repo` of its repository; `--traces` names a folder of other projects' traces.
 """
 

@@ -78,9 +78,7 @@ def read_session(shared: SharedEvents, judge: Callable[[], TurnJudge] | None = N
     events = _Events(shared)
     found: dict[str, list[ReadTurn]] = {}
     for read, _ in _read(events, judge):
-        read.turn = msgspec.structs.replace(
-            read.turn, steps=[], injections=[]
-        )  # what was printed is no longer needed
+        read.turn = msgspec.structs.replace(read.turn, steps=[], injections=[])  # what was printed is no longer needed
         found.setdefault(read.turn.session, []).append(read)
     known = events.sessions
     sessions = [

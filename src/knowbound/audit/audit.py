@@ -235,7 +235,8 @@ def report_of(
     for _, turn in turns:
         for claim in turn.claims:
             claims.setdefault(claim.kind, Counter())[claim.support] += 1
-    first = sorted((turn for _, turn in turns if turn.diagnosis in _ORDER), key=_first_key)
+    first = sorted((turn for _, turn in turns if turn.diagnosis in _ORDER), key=lambda turn: (turn.session, turn.turn))
+    first = sorted(sorted(first, key=lambda turn: turn.time, reverse=True), key=_first_key)  # the newest of each first
     waiting = suspicious((turn for _, turn in turns), friction)[:MOST_JUDGED]
     problems = sorted({session.problem for session, _ in turns if session.problem})
     return AuditReport(
@@ -261,14 +262,10 @@ def report_of(
     )
 
 
-def _first_key(turn: AuditedTurn) -> tuple[int, int, str, str, int]:
-    """Sort by diagnosis, then by how much the finding matters; the newest of each first is what people remember."""
+def _first_key(turn: AuditedTurn) -> tuple[int, int]:
+    """Sort by diagnosis, then by how much the finding matters."""
     bad = [_MATTERS.index(finding.code) for finding in turn.findings if finding.code in _MATTERS]
-    return _ORDER.index(turn.diagnosis), min(bad, default=len(_MATTERS)), _backwards(turn.time), turn.session, turn.turn
-
-
-def _backwards(time_: str) -> str:
-    return "".join(chr(0x10FFFF - ord(character)) if ord(character) < 0x80 else character for character in time_)
+    return _ORDER.index(turn.diagnosis), min(bad, default=len(_MATTERS))
 
 
 def _grouped(turns: _Kept, key: Callable[[AuditedSession, AuditedTurn], str]) -> list[Shares]:

@@ -1,6 +1,6 @@
-"""The places of an answer, each with the line as it is written and why it is one; the answer itself is the first.
+"""The places of an answer, each with its line and the reason for citing it; the answer itself is the first.
 
-Who uses a name: every call with the function that it is in, imports apart.
+Uses of a name are cited one by one: every call with the calling function, imports last.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def cite(plan: Plan, entries: Sequence[Evidence], tree: SourceTree) -> tuple[Cit
         read = {place.path for entry in entries if entry.cls is EvidenceClass.FILE_CONTENT and entry.target == term.text
                 for place in entry.places if entry.quality.reaches(Quality.MODERATE)}  # fmt: skip
         places = _nearest_first(plan, term, _strong_places(term, entries), tree)
-        for place, entry in sorted(places, key=lambda one: one[0].path not in read):
+        for place, entry in sorted(places, key=lambda found: found[0].path not in read):
             best.setdefault(place.path, _cited(place, entry, tree, term.text))
     if not plan.terms or not best:
         for entry in entries:
@@ -89,10 +89,10 @@ def _nearest_first(
     if resolved or term.kind not in (TermKind.PHRASE, TermKind.QUOTE, TermKind.WORD) or len(places) < 2:
         return places
     found: dict[tuple[str, int], int] = {}
-    for rank, one in enumerate(ranked_for(tree, plan.question, plan.words)):
-        for line in range(one.passage.first, one.passage.last + 1):
-            found.setdefault((one.passage.path, line), rank)
-    return sorted(places, key=lambda one: found.get((one[0].path, one[0].line), len(found)))
+    for rank, near_by in enumerate(ranked_for(tree, plan.question, plan.words)):
+        for line in range(near_by.passage.first, near_by.passage.last + 1):
+            found.setdefault((near_by.passage.path, line), rank)
+    return sorted(places, key=lambda known: found.get((known[0].path, known[0].line), len(found)))
 
 
 def _cited(place: Place, entry: Evidence, tree: SourceTree, target: str = "") -> CitedSource:
@@ -123,30 +123,31 @@ def _uses(term: Term, entries: Sequence[Evidence], tree: SourceTree) -> list[Cit
         if not has_grammar(path):
             continue
         outline = outline_of(path, text)
-        for one in sorted((one for name in names for one in occurrences(text, path, name)), key=lambda one: one.line):
+        for use in sorted((use for name in names for use in occurrences(text, path, name)), key=lambda use: use.line):
             mark = SOURCE_RANK_WORDS[source_rank(path)]
-            if one.role is NameRole.DEFINITION or one.role is NameRole.TEXT:
+            if use.role is NameRole.DEFINITION or use.role is NameRole.TEXT:
                 continue
-            inside = _inside(outline, one.line)
+            inside = _inside(outline, use.line)
             recursive = any(inside.endswith((f" {name}", f".{name}")) for name in names)
-            why = f"{one.role} {inside}".strip() + (f" ({mark})" if mark else "")
-            cited = CitedSource(path, one.line, f"references: {why}", tree.line(path, one.line))
+            why = f"{use.role} {inside}".strip() + (f" ({mark})" if mark else "")
+            cited = CitedSource(path, use.line, f"references: {why}", tree.line(path, use.line))
             by_role = {NameRole.CALL: calls, NameRole.IMPORT: imports}
-            (others if recursive else by_role.get(one.role, others)).append(cited)
+            (others if recursive else by_role.get(use.role, others)).append(cited)
     return [
-        one
+        source
         for found in (calls, others, imports)
-        for one in sorted(found, key=lambda source: (source_rank(source.path), source.path, source.line))
+        for source in sorted(found, key=lambda source: (source_rank(source.path), source.path, source.line))
     ]
 
 
 def _inside(outline: Iterable[Outlined], line: int) -> str:
     """The innermost definition that a line is in."""
-    holding = [one for one in outline if one.line <= line <= one.last]
+    holding = [outlined for outlined in outline if outlined.line <= line <= outlined.last]
     if not holding:
         return "at the top of the file"
-    one = max(holding, key=lambda one: one.line)
-    return f"in {one.inside.replace(' ', '.') + '.' if one.inside else ''}{one.name}"
+    innermost = max(holding, key=lambda outlined: outlined.line)
+    owner = f"{innermost.inside.replace(' ', '.')}." if innermost.inside else ""
+    return f"in {owner}{innermost.name}"
 
 
 def nearest(plan: Plan, unmet: Iterable[str], entries: Sequence[Evidence], tree: SourceTree) -> list[NearPlace]:
@@ -207,8 +208,8 @@ def _close_places(terms: Sequence[Term], entries: Sequence[Evidence], tree: Sour
 
 def _passages(plan: Plan, tree: SourceTree) -> Iterator[Place]:
     stems = [word_stem(word) for word in plan.words]
-    for one in ranked_for(tree, plan.question, plan.words)[:40] if plan.words else ():
-        yield Place(one.passage.path, best_line(one.passage, stems), one.passage.name)
+    for ranked in ranked_for(tree, plan.question, plan.words)[:40] if plan.words else ():
+        yield Place(ranked.passage.path, best_line(ranked.passage, stems), ranked.passage.name)
 
 
 def _alike_files(name: str, files: Sequence[str]) -> list[str]:

@@ -110,7 +110,7 @@ def _by_rules(plan: Plan, tools: Sequence[Producer], context: Context, calls: in
     collected = collect(plan, plan.needs, tools, context, calls)
     own = set(plan.targets)
     if gaps_of(plan.needs, plan.targets, entries_that_count(collected.entries)) and PER_TERM & {
-        one.cls for one in plan.needs
+        need.cls for need in plan.needs
     }:
         more = [term for term in plan.proposed if term.text not in own]
         collected.join(search(more, plan, tools, context, calls))

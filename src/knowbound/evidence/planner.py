@@ -109,7 +109,7 @@ def search(terms: Sequence[Term], plan: Plan, producers: Sequence[Producer], con
     for term in terms:
         ask = Ask(EvidenceClass.FILE_SEARCH, term.text, plan.intent, plan.question, term)
         able = [(producer.can(ask), -at, producer) for at, producer in enumerate(producers) if producer.cls is ask.cls]
-        for suits, _, producer in sorted(able, key=lambda one: one[:2], reverse=True):
+        for suits, _, producer in sorted(able, key=lambda rated: rated[:2], reverse=True):
             if len(collected.entries) >= calls or context.seconds_left <= 0:
                 collected.stop(f"{calls} calls were made" if len(collected.entries) >= calls else "the time is over")
                 return collected
@@ -177,7 +177,7 @@ def _next(
             for number, producer in enumerate(producers)
             if producer.cls is gap.cls and (producer.name, gap.cls, gap.target, ask.candidates) not in done
         ]
-        best = max(able, key=lambda one: one[:2], default=None)
+        best = max(able, key=lambda rated: rated[:2], default=None)
         if best is not None and best[0] > 0:
             return best[2], ask
     return None
@@ -224,18 +224,18 @@ def corroborated(collected: Collected) -> list[Evidence]:
             shared = agreement(entry, other)
             if not shared:
                 continue
-            for one in (other, entry):
-                if (one.cls, one.target) not in known:
-                    known.add((one.cls, one.target))
+            for agreeing in (other, entry):
+                if (agreeing.cls, agreeing.target) not in known:
+                    known.add((agreeing.cls, agreeing.target))
                     note = f"{other.tool} and {entry.tool} agree on {_place_words(shared[0])}"
-                    found.append(_verified(one, (before, at), shared, note))
+                    found.append(_verified(agreeing, (before, at), shared, note))
     return found
 
 
-def agreement(one: Evidence, other: Evidence) -> tuple[Place, ...]:
+def agreement(entry: Evidence, other: Evidence) -> tuple[Place, ...]:
     """The places whose resolved file and symbol both entries name. The string that was searched does not count."""
     theirs = {(place.path, place.symbol) for place in other.places if place.symbol}
-    shared = (place for place in one.places if place.symbol and (place.path, place.symbol) in theirs)
+    shared = (place for place in entry.places if place.symbol and (place.path, place.symbol) in theirs)
     return tuple({(place.path, place.symbol): place for place in shared}.values())
 
 

@@ -36,7 +36,7 @@ _CLAIM_KINDS = {
     "tests": ClaimKind.TESTS_PASS, "lint": ClaimKind.LINT_OK, "types": ClaimKind.LINT_OK, "build": ClaimKind.BUILD_OK,
     "checks": ClaimKind.TESTS_PASS,
 }  # fmt: skip
-_DECIDES_DONE = frozenset({Check.TEST, Check.BUILD, Check.TYPES})  # work can be done while a linter complains
+_PROVING = frozenset({Check.TEST, Check.BUILD, Check.TYPES})  # work can be done while a linter complains
 _NEEDED = {
     "tests": "a test run", "lint": "a lint run", "types": "a type check", "build": "a build", "checks": "a check",
 }  # fmt: skip
@@ -213,7 +213,7 @@ def _done_checked(
         return checked(one.text, ClaimKind.DONE, Support.NOT_CHECKABLE, why, line=answer.line, important=False)
     after = [run for run in view.runs if run.order > edit.order]
     checks = [run for run in after if run.ended is Ended.PASSED]
-    failing = still_failing([run for run in after if run.kinds & _DECIDES_DONE])
+    failing = still_failing([run for run in after if run.kinds & _PROVING])
     if failing and not says_failure and not facts.is_compared:
         bad = failing[-1]
         return say(
@@ -276,9 +276,6 @@ def wrong_counts(answer: Answer, view: SessionView) -> Iterator[Checked]:
             return
 
 
-_CHECKS = frozenset({Check.TEST, Check.BUILD, Check.TYPES})
-
-
 def left_out(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
     """The failure that the answer leaves out, as one contradicted claim; nothing in doubt."""
     if facts.waits or facts.unseen_agents or facts.is_compared:
@@ -300,7 +297,7 @@ def last_failures(facts: TurnFacts) -> list[Run]:
     edit = facts.last_code_edit
     found = []
     for run in facts.runs:
-        if run.ended is not Ended.FAILED or not run.kinds & _CHECKS or (edit is not None and run.order < edit.order):
+        if run.ended is not Ended.FAILED or not run.kinds & _PROVING or (edit is not None and run.order < edit.order):
             continue
         later = [one for one in facts.runs if one.order > run.order or (one.order == run.order and one is not run)]
         if any(one.ended is not Ended.FAILED and one.kinds & checks_that_clear(run) for one in later):

@@ -225,9 +225,11 @@ def search_messages(question: HistoryQuestion, repository: Repository, span: Seq
         return Matched(())
     in_time = having[rarest][::-1] if question.kind is HistoryKind.ADDED else having[rarest]  # git: the newest first
     ranked = sorted(in_time, key=lambda message: -_score(message, weights))
-    complete = [one for one in ranked if all(map(one.has, specific)) and _states(one, question, specific)]
+    complete = [
+        message for message in ranked if all(map(message.has, specific)) and _states(message, question, specific)
+    ]
     if not complete and question.kind is not HistoryKind.REMOVED:
-        complete = [one for one in ranked[:_LOOKED_INTO] if _changes_rest(one, specific, repository)]
+        complete = [message for message in ranked[:_LOOKED_INTO] if _changes_rest(message, specific, repository)]
     if not complete:
         return Matched((), ranked[0].commit, tuple(word for word in specific if not ranked[0].has(word)))
     if question.kind is HistoryKind.SINCE:

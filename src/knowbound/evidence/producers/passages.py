@@ -61,13 +61,14 @@ class PassageSearch(Producer):
         ranked = ranked_for(context.tree, ask.question, term.words, term.names)
         if term.within:
             inside = set(files_named(context.tree.files, term.within))
-            ranked = [one for one in ranked if one.passage.path in inside]
+            ranked = [near for near in ranked if near.passage.path in inside]
         if not ranked:
             return ask.nothing(self.name, "no passage has any of it")
-        found = [_graded(one, term, context.tree) for one in ranked[:_LOOKED_AT]]
-        best = max((one.quality for one in found), key=lambda level: level.rank)
-        of_best = [one for one in found if one.quality is best]
-        places = [Place(one.ranked.passage.path, one.line, one.ranked.passage.name) for one in of_best]
+        found = [_graded(near, term, context.tree) for near in ranked[:_LOOKED_AT]]
+        best = max((graded.quality for graded in found), key=lambda level: level.rank)
+        of_best = [graded for graded in found if graded.quality is best]
+        passages = [(graded.ranked.passage, graded.line) for graded in of_best]
+        places = [Place(passage.path, line, passage.name) for passage, line in passages]
         exact = len(of_best) if best is Quality.STRONG else 0
         return ask.evidence(
             self.name, best, places, count=len(of_best), exact=exact, note=of_best[0].why, query=term.text
@@ -76,14 +77,13 @@ class PassageSearch(Producer):
 
 def ranked_for(tree: SourceTree, question: str, words: Sequence[str], names: Sequence[str] = ()) -> list[RankedPassage]:
     """The passages of the tree in the order of their nearness to the question."""
-    wanted = list({one.stem: one for one in (wanted_word(word) for word in words)}.values())
-    parts = (part for name in names for part in split_words(name))
-    wanted = list({one.stem: one for one in (*(WantedWord(word_stem(part), part) for part in parts), *wanted)}.values())
-    return tree.ranked(question, wanted)
+    parts = (WantedWord(word_stem(part), part) for name in names for part in split_words(name))
+    wanted = {word.stem: word for word in (*parts, *map(wanted_word, words))}
+    return tree.ranked(question, list(wanted.values()))
 
 
-def _graded(one: RankedPassage, term: Term, tree: SourceTree) -> _Found:
-    passage = one.passage
+def _graded(ranked: RankedPassage, term: Term, tree: SourceTree) -> _Found:
+    passage = ranked.passage
     needed = [word_stem(word) for word in term.words]
     text = {word_stem(word): word for word in term.words}
     head = passage.head
@@ -96,30 +96,30 @@ def _graded(one: RankedPassage, term: Term, tree: SourceTree) -> _Found:
     absent = tuple(name for name in term.names if not _has_name(window, f"{passage.name} {passage.above}", name))
     missing = tuple(text[word] for word in needed if word not in met) + absent
     if not missing:
-        return _proved(one, line)
+        return _proved(ranked, line)
     synonyms = {word: wanted_word(text[word]).synonyms for word in needed if word not in met}
     nearby = frozenset().union(*passage.lines[begin:end], head)
     whole = frozenset(passage.words) | head
     through = {word for word, others in synonyms.items() if others & nearby}
     if not absent and all(word in met or word in through for word in needed):
         said = listed([text[word] for word in sorted(through)])
-        return _Found(one, Quality.MODERATE, line, missing, f"{said} only through a word that means the same")
+        return _Found(ranked, Quality.MODERATE, line, missing, f"{said} only through a word that means the same")
     if not absent and all(word in whole for word in needed):
-        return _Found(one, Quality.MODERATE, line, missing, "all of it in one passage, but not together")
-    return _Found(one, Quality.WEAK, line, missing, f"without {listed(list(missing), 4)}")
+        return _Found(ranked, Quality.MODERATE, line, missing, "all of it in one passage, but not together")
+    return _Found(ranked, Quality.WEAK, line, missing, f"without {listed(list(missing), 4)}")
 
 
-def _proved(one: RankedPassage, line: int) -> _Found:
+def _proved(ranked: RankedPassage, line: int) -> _Found:
     """All words are together: strong, unless what has them is no source and no document."""
-    path = one.passage.path
+    path = ranked.passage.path
     quality, why = Quality.STRONG, f"all of it within {counted(TOGETHER, 'line')}"
     if is_changelog(path):
         quality, why = Quality.MODERATE, "all of it, but only in a changelog"
     elif source_rank(path) >= _TESTS:
         quality, why = Quality.MODERATE, "all of it, but only in a test or in vendored code"
-    elif language_of(path) is None and one.passage.kind != "section":
+    elif language_of(path) is None and ranked.passage.kind != "section":
         quality, why = Quality.MODERATE, "all of it, but neither in source nor in a document"
-    return _Found(one, quality, line, (), why)
+    return _Found(ranked, quality, line, (), why)
 
 
 def _blocks(lines: Sequence[str]) -> list[tuple[int, int]]:

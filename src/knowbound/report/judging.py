@@ -33,11 +33,7 @@ from knowbound.stats.printing import percent, percent_words
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
-METRIC_NAMES: dict[Metric, str] = {
-    Metric.ON_TOPIC: "on topic",
-    Metric.USED: "used",
-    Metric.CONTRADICTED: "contradicted",
-}
+METRIC_NAMES = {metric: metric.replace("_", " ") for metric in Metric}
 _LABEL_TEN = f"knowbound judge label --question turns --count {DRIFT_TURNS}"
 
 

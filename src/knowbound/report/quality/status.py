@@ -15,6 +15,7 @@ from knowbound.report import Layout, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.formats.plain import shorten
+from knowbound.report.judging import METRIC_NAMES
 from knowbound.report.quality import sections as parts
 from knowbound.report.quality.items import COUNTS, ITEM_TO_FIX, item_sections, shadow_document
 from knowbound.report.quality.model import TO_LOOK_AT, QualityStatus, RescueFigures, ShadowStatus
@@ -36,7 +37,7 @@ from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
 Format = PageFormat
-_SHADOWED = ((Metric.ON_TOPIC, "on topic"), (Metric.CONTRADICTED, "contradicted"))  # nobody can use what is not there
+_SHADOWED = (Metric.ON_TOPIC, Metric.CONTRADICTED)  # nobody can use what is not there
 _REASON = 36  # characters of why turns have no verdict, on a screen
 
 
@@ -161,7 +162,8 @@ def _shadow_rows(found: ShadowStatus | None) -> Iterator[tuple[str, Line]]:
     if found is None or not found.is_on:
         return
     counts = found.counts
-    rates = [f"{name} {Rate(counts.of(metric), counts.judged)}" for metric, name in _SHADOWED if counts.judged]
+    shown = _SHADOWED if counts.judged else ()
+    rates = [f"{METRIC_NAMES[metric]} {Rate(counts.of(metric), counts.judged)}" for metric in shown]
     chosen = f"{counted(len(found.choices), 'item')} would have been injected since {found.since[:10] or 'then'}"
     yield "Shadow", joined((chosen, *rates, f"{found.answered} of {TO_LOOK_AT} looked at"))
 
@@ -169,9 +171,9 @@ def _shadow_rows(found: ShadowStatus | None) -> Iterator[tuple[str, Line]]:
 def _causal_line(found: HoldoutComparison) -> str:
     """Say whether injecting helps, by sessions drawn at random, or how many more it takes to decide."""
     known = {outcome.outcome: outcome for outcome in found.outcomes}
-    measured = [(name, known[name]) for name in (TurnOutcome.CALLS, TurnOutcome.FAILED_SEARCHES) if name in known]
-    if any(one.is_decided for _, one in measured):
-        return f"With injection: {', '.join(f'{_NAMES[name]} {_verdict(one)}' for name, one in measured)} a turn."
+    measured = [known[name] for name in (TurnOutcome.CALLS, TurnOutcome.FAILED_SEARCHES) if name in known]
+    if any(one.is_decided for one in measured):
+        return f"With injection: {', '.join(map(_outcome_words, measured))} a turn."
     more = f"about {counted(found.more_sessions, 'more session')}" if found.more_sessions else "more sessions"
     return f"Whether injecting helps is not known yet: {more} would decide it."
 
@@ -265,15 +267,6 @@ def _rescue_rows(found: RescueFigures | None) -> Iterator[tuple[str, Line]]:
     yield "Rescue", joined((answered, used, contradicted))
 
 
-_NAMES: dict[TurnOutcome, str] = {
-    TurnOutcome.STEPS: "steps",
-    TurnOutcome.CALLS: "calls",
-    TurnOutcome.FAILED_SEARCHES: "failed searches",
-    TurnOutcome.CORRECTIVE_CALLS: "corrective calls",
-    TurnOutcome.TOKENS: "tokens",
-}
-
-
 def _holdout_rows(
     found: HoldoutComparison | None, *, is_whole: bool = False, offers: bool = False
 ) -> Iterator[tuple[str, Line]]:
@@ -287,14 +280,22 @@ def _holdout_rows(
     if not is_whole:
         needed = [outcome.more for outcome in found.outcomes if outcome.more]
         undecided = f"no difference is known yet: {min(needed):,} more turns would decide" if needed else ""
-        decided = [f"{_NAMES[one.outcome]} {_verdict(one)}" for one in found.outcomes if one.is_decided]
+        decided = [_outcome_words(one) for one in found.outcomes if one.is_decided]
         yield "Held out", joined((sides, *(decided or [undecided or "no difference is seen"])))
         return
     yield "Turns", sides
     for one in found.outcomes:
         injected, held = ("unknown" if side is None else f"{side:,.1f}" for side in (one.injected, one.held_out))
         means = f"{injected} with items, {held} without"
-        yield _NAMES[one.outcome].capitalize(), f"{means} per turn; {_verdict(one)}"
+        yield _name(one).capitalize(), f"{means} per turn; {_verdict(one)}"
+
+
+def _name(one: OutcomeDifference) -> str:
+    return one.outcome.replace("_", " ")
+
+
+def _outcome_words(one: OutcomeDifference) -> str:
+    return f"{_name(one)} {_verdict(one)}"
 
 
 def _verdict(one: OutcomeDifference) -> str:

@@ -280,11 +280,11 @@ def compare_arms(turns: Iterable[ArmTurn]) -> HoldoutComparison:
     """Compare every outcome of both sides."""
     given = list(turns)
     held = sum(turn.is_held_out for turn in given)
-    outcomes = tuple(_compared(given, outcome) for outcome in TurnOutcome)
+    outcomes = tuple(_outcome_difference(given, outcome) for outcome in TurnOutcome)
     return HoldoutComparison(len(given) - held, held, outcomes, len({turn.session for turn in given}))
 
 
-def _compared(turns: Sequence[ArmTurn], outcome: TurnOutcome) -> OutcomeDifference:
+def _outcome_difference(turns: Sequence[ArmTurn], outcome: TurnOutcome) -> OutcomeDifference:
     known = [turn for turn in turns if outcome in turn.outcomes]
     sides = [[turn.outcomes[outcome] for turn in known if turn.is_held_out is held] for held in (False, True)]
     injected, held_out = (sum(side) / len(side) if side else None for side in sides)
@@ -296,13 +296,15 @@ def _compared(turns: Sequence[ArmTurn], outcome: TurnOutcome) -> OutcomeDifferen
     if fewest < FEWEST_TURNS:
         missing = sum(max(0, FEWEST_TURNS - len(side)) for side in sides)
         return OutcomeDifference(outcome, injected, held_out, value, **sizes, more=missing)
-    low, high = _interval(known, outcome, value)
+    low, high = _outcome_interval(known, outcome, value)
     return OutcomeDifference(
-        outcome, injected, held_out, value, low, high, **sizes, more=_more(value, low, high, known)
+        outcome, injected, held_out, value, low, high, **sizes, more=_more_turns(value, low, high, known)
     )
 
 
-def _interval(turns: Sequence[ArmTurn], outcome: TurnOutcome, value: float) -> tuple[float, float] | tuple[None, None]:
+def _outcome_interval(
+    turns: Sequence[ArmTurn], outcome: TurnOutcome, value: float
+) -> tuple[float, float] | tuple[None, None]:
     """Return the 95% bootstrap interval over sessions; None with a single session or one side only."""
     sums: dict[str, list[float]] = {}  # session → sum and number of either side
     for turn in turns:
@@ -321,7 +323,7 @@ def _interval(turns: Sequence[ArmTurn], outcome: TurnOutcome, value: float) -> t
     return middle_95(found) if found else (None, None)
 
 
-def _more(value: float, low: float | None, high: float | None, turns: Sequence[ArmTurn]) -> int | None:
+def _more_turns(value: float, low: float | None, high: float | None, turns: Sequence[ArmTurn]) -> int | None:
     """Return how many further turns of both sides the interval needs to exclude 0. It shrinks with their root."""
     if low is None or high is None or not value:
         return None

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from knowbound.core.quality import Counts, DayRollup, Durations, Metric
 from knowbound.report import PAGE_FORMATS
 from knowbound.report.formats.svg import metric_svg
-from knowbound.report.formats.text import metric_line
+from knowbound.report.formats.trend_text import metric_line
 from knowbound.report.quality.items import render_item
 from knowbound.report.quality.model import JudgeWorth, QualityStatus
 from knowbound.report.quality.sections import LABEL

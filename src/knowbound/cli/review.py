@@ -59,7 +59,7 @@ def review_command(
 
 
 def _review_team(places: tuple[str, ...], people: int, out: Out) -> None:
-    from knowbound.report.review import render_team
+    from knowbound.report.team import render_team
     from knowbound.review.team import read_shares, team_review
 
     if not places:

@@ -32,7 +32,7 @@ from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.knowledge.lint import ITEM, lint_project
 from knowbound.report.knowledge import summaries
 from knowbound.report.model import ObserveReport
-from knowbound.report.review import (
+from knowbound.report.team import (
     FORMAT,
     SharedFile,
     SharedItem,

@@ -277,5 +277,14 @@ def is_test(path: str) -> bool:
     return bool(_TEST_FILE.search(path))
 
 
+def is_of_other_file(run: Run, edit: Edit) -> bool:
+    """Report whether a run names test files, and none by the name of an edited file; never for an edited test."""
+    tests = [name.rsplit("/", 1)[-1].lower() for name in run.operands if is_test(name)]
+    edited = [path.rsplit("/", 1)[-1].split(".")[0].lower() for path in edit.paths]
+    if not tests or len(tests) < len(run.operands) or any(map(is_test, edit.paths)):
+        return False
+    return not any(name and name in test for name in edited for test in tests)
+
+
 def _is_in(path: str, folder: str) -> bool:
     return path.startswith(folder.rstrip("/") + "/")

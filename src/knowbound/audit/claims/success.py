@@ -17,6 +17,7 @@ from knowbound.audit.facts import (
     SessionView,
     TurnFacts,
     covers,
+    is_of_other_file,
     is_test,
     short_name,
 )
@@ -101,7 +102,7 @@ def _checked(
             Support.CONTRADICTED, f"{bad.tool} failed, and did not pass later", FindingCode.FAILURE_LEFT_OUT, bad.line
         )
     if passed:
-        return _passed(name, one, passed, kind)
+        return _passed(name, one, edit, passed, kind)
     empty = next((run for run in reversed(after) if run.ended is Ended.EMPTY), None)
     if empty is not None and name == "tests":
         return say(Support.CONTRADICTED, f"{empty.tool} ran no tests", FindingCode.NO_TESTS_RAN, empty.line)
@@ -127,13 +128,15 @@ def _looks_at_ci(facts: TurnFacts) -> GitAct | None:
     return next((act for act in reversed(facts.gits) if act.ok and act.verb.startswith(verbs)), None)
 
 
-def _passed(name: str, one: AnswerSentence, passed: list[Run], kind: ClaimKind) -> Checked:
+def _passed(name: str, one: AnswerSentence, edit: Edit | None, passed: list[Run], kind: ClaimKind) -> Checked:
     """Return the claim as supported, if what passed is what the sentence speaks of."""
     whole = [run for run in passed if not run.is_filtered]
     numbers = {int(text.replace(",", "")) for text in words.NUMBER.findall(one.low)}
     counted = {run.passed for run in passed if run.passed is not None}
     if name == "tests" and not whole and words.ALL.search(one.low) and not numbers & counted:
         why, code = f"{passed[-1].tool} ran a part of the tests", FindingCode.PARTIAL_RUN
+        if edit is not None and all(is_of_other_file(run, edit) for run in passed):
+            why, code = f"{passed[-1].tool} ran tests of other files alone", FindingCode.CHECK_MISSES_CHANGE
         return checked(one.text, kind, Support.UNSEEN, why, line=passed[-1].line, code=code)
     return checked(one.text, kind, Support.SUPPORTED, f"{passed[-1].tool} passed", line=passed[-1].line)
 

@@ -18,7 +18,8 @@ AFTER_TOOLS = {"post-tool-use": "PostToolUse", "post-tool-use-failure": "PostToo
 FINISH = "finish"  # the MCP server has answered an event, and leaves the rest of the work
 TRIAL = "KNOWBOUND_HOOK_TRIAL"  # set by `doctor`: answer as always, record nothing, report the outcome on stderr
 MOST_INPUT = 4 * 1024 * 1024  # bytes; a prompt with a pasted log has far fewer
-_SHORT = 400  # bytes; a longer output is a result
+_RESPONSE = b'"tool_response":'
+_SHORT_BYTES = 400  # a longer output is a result
 _SAYS_NOTHING = (b"no such file", b"no matches", b"not found", b"not exist", b"no files", b"none", b"no ", b"0 ")
 _LOOKS_UP = (b"grep", b"rg ", b"find ", b"fd ", b"ls ", b'ls"', b"cat ", b"head ", b"tail ", b"sed ", b"awk ", b"ag ")
 _FAILED = (b"no such file", b"no matches found", b"not exist", b"not found")
@@ -57,11 +58,14 @@ def read_input() -> bytes | None:
 
 def may_be_miss(data: bytes) -> bool:
     """Report whether an event may be of a lookup that found nothing."""
-    at = data.find(b'"tool_response":')
+    at = data.find(_RESPONSE)
     if at < 0:  # a failure: its text names what is missing, and for a command a lesson may know what to do
-        low = data.lower()
-        return b'"error":' in low and (b'"error":"exit code ' in low or any(word in low for word in _FAILED))
-    response = data[at + 16 : at + 16 + _SHORT * 4].lstrip()
+        lowered = data.lower()
+        return b'"error":' in lowered and (
+            b'"error":"exit code ' in lowered or any(word in lowered for word in _FAILED)
+        )
+    start = at + len(_RESPONSE)
+    response = data[start : start + _SHORT_BYTES * 4].lstrip()
     if response.startswith(b'"'):  # the output of a command
         return (_is_empty(response[1:]) and looks_up(data)) or _is_misused(response)
     if b'"stdout":"' in response:
@@ -78,13 +82,13 @@ def _is_empty(output: bytes) -> bool:
         end = output.find(b'"', end + 1)
     if end == 0:
         return True
-    low = output[:end].lower()
-    return 0 < end <= _SHORT and any(word in low for word in _SAYS_NOTHING)
+    lowered = output[:end].lower()
+    return 0 < end <= _SHORT_BYTES and any(word in lowered for word in _SAYS_NOTHING)
 
 
 def _is_misused(response: bytes) -> bool:
-    low = response.lower()
-    return any(word in low for word in _MISUSED)
+    lowered = response.lower()
+    return any(word in lowered for word in _MISUSED)
 
 
 def looks_up(data: bytes) -> bool:

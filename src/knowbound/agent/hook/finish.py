@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from knowbound.quality.ended import EndedTurn
 
 # What finishing needs of a run.
-_KEPT = ("root", "home", "tree", "index_is_outdated", "asks_later", "spent_ms", "tool_calls", "tool_ms")
-_TO_ASK = 30.0  # seconds for searches, where nobody waits
-_LONGEST_PROBLEM = 300
+_RUN_FIELDS = ("root", "home", "tree", "index_is_outdated", "asks_later", "spent_ms", "tool_calls", "tool_ms")
+_SEARCH_SECONDS = 30.0  # nobody waits for these searches
+_LONGEST_PROBLEM = 300  # characters
 
 
 def finish(run: HookRun, payload: dict[str, Any]) -> None:
@@ -46,24 +46,24 @@ def needs_process(run: HookRun) -> bool:
 
 def unfinished(run: HookRun, payload: dict[str, Any]) -> dict[str, Any]:
     """Return an answered event as JSON, for `knowbound-hook finish`."""
-    kept = {name: getattr(run, name) for name in _KEPT}
+    fields = {name: getattr(run, name) for name in _RUN_FIELDS}
     key = run.ended_turn.key if run.ended_turn else run.record.key
-    return {"event": run.event, "payload": payload, "run": kept, "key": key, "begins_day": run.record.begins_day}
+    return {"event": run.event, "payload": payload, "run": fields, "key": key, "begins_day": run.record.begins_day}
 
 
-def resumed(known: dict[str, Any]) -> tuple[HookRun, dict[str, Any]]:
+def resumed(saved: dict[str, Any]) -> tuple[HookRun, dict[str, Any]]:
     """Return the run and the payload of what `unfinished` returned."""
-    event, payload = known["event"], known["payload"]
+    event, payload = saved["event"], saved["payload"]
     run, prompt = HookRun(event, time.monotonic()), HookPrompt(payload)
-    for name in _KEPT:
-        setattr(run, name, known["run"][name])
-    run.record.begins_day = known["begins_day"]
-    run.record.key.update(known["key"])
+    for name in _RUN_FIELDS:
+        setattr(run, name, saved["run"][name])
+    run.record.begins_day = saved["begins_day"]
+    run.record.key.update(saved["key"])
     if event in TURN_ENDS:
         from knowbound.quality.ended import EndedTurn  # noqa: PLC0415
 
         run.ended_turn = EndedTurn(event, prompt, payload)
-        run.ended_turn.key.update(known["key"])
+        run.ended_turn.key.update(saved["key"])
         if event == "stop":
             from knowbound.agent.hook.stop import stop_check_of  # noqa: PLC0415
 
@@ -72,8 +72,9 @@ def resumed(known: dict[str, Any]) -> tuple[HookRun, dict[str, Any]]:
 
 
 def _finish_answer(run: HookRun, prompt: HookPrompt, payload: dict[str, Any]) -> None:
+    """Complete the record of an answer, and start the workers, the daily removal and the question to a model."""
     settings = hook_settings.cached(run.root, run.home)
-    _keep_index(run, prompt, settings)
+    _update_source_index(run, prompt, settings)
     if settings and settings.is_shared:
         from knowbound.agent.background import SYNC  # noqa: PLC0415
 
@@ -101,7 +102,7 @@ def _finish_answer(run: HookRun, prompt: HookPrompt, payload: dict[str, Any]) ->
         choose_for_later(run.root, run.home, settings, prompt, run.record.key)
 
 
-def _keep_index(run: HookRun, prompt: HookPrompt, settings: HookSettings | None) -> None:
+def _update_source_index(run: HookRun, prompt: HookPrompt, settings: HookSettings | None) -> None:
     """Update the index of the source tree when a session starts and after a miss."""
     if not settings or not settings.rescues:
         return
@@ -142,36 +143,37 @@ def _ask_about_miss(run: HookRun, model: str, payload: Mapping[str, Any], prompt
     from knowbound.injection import late  # noqa: PLC0415
     from knowbound.injection.record import add_to_record  # noqa: PLC0415
 
-    asked = time.time()
+    asked_at = time.time()
     key = contexts.checksum_key("miss", repr((payload.get("tool_name"), payload.get("tool_input"))))
     if key in contexts.keys_of(run.home, prompt.context):
         return
     contexts.remember(run.home, prompt.context, [key])
     os.chdir(run.home)  # a program that is the model never runs in a folder that an agent works in
     try:
-        said = _by_model(run, model, payload, prompt)
-    except Exception as error:  # the agent goes on without it
+        rescue = _model_rescue(run, model, payload, prompt)
+    except Exception as error:  # the agent goes on without an answer
         from knowbound.lessons.rescue.words import NOTHING  # noqa: PLC0415
 
-        said = NOTHING._replace(problem=f"{type(error).__name__}: {error}")
+        rescue = NOTHING._replace(problem=f"{type(error).__name__}: {error}")
     if late.is_forgotten(run.home, prompt.session):
         return
-    known: dict[str, Any] = {"model": model, "model_ms": round((time.time() - asked) * 1000)}
-    if said.problem:
+    fields: dict[str, Any] = {"model": model, "model_ms": round((time.time() - asked_at) * 1000)}
+    if rescue.problem:
         from knowbound.text.redact import excerpt  # noqa: PLC0415
 
-        known["problem"] = excerpt(said.problem, _LONGEST_PROBLEM)
-    elif said.text:
-        places = [[place.path, place.line] for place in said.suggestions]
-        known |= {"status": said.status, "rule": said.rule, "text": said.text, "places": places}
-    add_to_record(run.home, run.record.key, known, RESCUES)
-    if said.text:
-        keys = list(map(place_key, said.suggestions))
-        answer = late.LateAnswer(late.RESCUE, run.record.key, asked, text=said.text, keys=keys)
+        fields["problem"] = excerpt(rescue.problem, _LONGEST_PROBLEM)
+    elif rescue.text:
+        places = [[place.path, place.line] for place in rescue.suggestions]
+        fields |= {"status": rescue.status, "rule": rescue.rule, "text": rescue.text, "places": places}
+    add_to_record(run.home, run.record.key, fields, RESCUES)
+    if rescue.text:
+        keys = list(map(place_key, rescue.suggestions))
+        answer = late.LateAnswer(late.RESCUE, run.record.key, asked_at, text=rescue.text, keys=keys)
         late.keep(run.home, prompt.context, prompt.turn, answer)
 
 
-def _by_model(run: HookRun, model: str, payload: Mapping[str, Any], prompt: HookPrompt) -> Rescue:
+def _model_rescue(run: HookRun, model: str, payload: Mapping[str, Any], prompt: HookPrompt) -> Rescue:
+    """Return what a model says about a miss; NOTHING if it may not be asked, or if the agent looked there already."""
     from dataclasses import replace  # noqa: PLC0415
     from pathlib import Path  # noqa: PLC0415
 
@@ -186,8 +188,8 @@ def _by_model(run: HookRun, model: str, payload: Mapping[str, Any], prompt: Hook
     if not may_see(model, prompt.agent, settings):
         return NOTHING._replace(problem="the model is of another provider than the session (model.cross_provider)")
     asker = asker_for(settings, model, background=True, keep=False, is_quick=True)
-    tree = open_tree(run.home, run.tree, work_seconds=_TO_ASK)
+    tree = open_tree(run.home, run.tree, work_seconds=_SEARCH_SECONDS)
     if asker is None or tree is None:
         return NOTHING
-    (said,) = rescues_by_model([payload], tree, asker)
-    return NOTHING if is_reached(payload, said) else said
+    (rescue,) = rescues_by_model([payload], tree, asker)
+    return NOTHING if is_reached(payload, rescue) else rescue

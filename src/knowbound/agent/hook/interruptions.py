@@ -21,7 +21,7 @@ from knowbound.text.clock import utc_now
 from knowbound.user_files import append, make_file, make_folder, state_places
 
 NAME = "wrong.jsonl"
-_LONGEST = 40  # characters of a time
+_MOST_OF_A_TIME = 40  # characters
 DAYS = 7  # that the share is counted over
 MOST_WRONG = 1  # in these days; above it the kind should be switched off
 # Outcomes in the hook log by kind, and how each kind is switched off.
@@ -51,12 +51,12 @@ class WrongShare(NamedTuple):
 
 def call_wrong(home: Path, kind: str = "") -> Interruption:
     """Note that the newest interruption (of this kind) was wrong. Raises InputError if there is none."""
-    called = set(_called(home))
-    left = [run for run in _interruptions(home) if run not in called and kind in ("", run.kind)]
-    if not left:
-        what = f"{kind} that is" if kind else "interruption that is"
-        raise InputError("no-interruption", f"The log of hooks has no {what} not called wrong already. See: doctor")
-    newest = max(left, key=lambda run: run.time)
+    called_wrong = set(_called_wrong(home))
+    remaining = [run for run in _interruptions(home) if run not in called_wrong and kind in ("", run.kind)]
+    if not remaining:
+        missing = f"{kind} that is" if kind else "interruption that is"
+        raise InputError("no-interruption", f"The log of hooks has no {missing} not called wrong already. See: doctor")
+    newest = max(remaining, key=lambda run: run.time)
     line = {"kind": newest.kind, "time": newest.time, "said": utc_now()}
     append(str(home / NAME), json.dumps(line, separators=(",", ":")).encode() + b"\n")
     return newest
@@ -66,20 +66,22 @@ def wrong_shares(home: Path) -> list[WrongShare]:
     """Count the interruptions of the last days by kind."""
     since = (datetime.fromisoformat(utc_now()) - timedelta(days=DAYS)).strftime("%Y-%m-%dT%H:%M:%SZ")
     seen, wrong = (
-        Counter(row.kind for row in rows if row.time >= since) for rows in (_interruptions(home), _called(home))
+        Counter(interruption.kind for interruption in listed if interruption.time >= since)
+        for listed in (_interruptions(home), _called_wrong(home))
     )
+    # The hook log is cut, wrong.jsonl is not: more may be called wrong than the log still has.
     return [WrongShare(kind, wrong[kind], max(seen[kind], wrong[kind])) for kind in KINDS if seen[kind] or wrong[kind]]
 
 
 def _interruptions(home: Path) -> list[Interruption]:
-    return _rows((_OUTCOMES.get(str(run.get("outcome")), ""), run) for run in hook_log.runs(str(home)))
+    return _interruptions_in((_OUTCOMES.get(str(run.get("outcome")), ""), run) for run in hook_log.runs(str(home)))
 
 
-def _called(home: Path) -> list[Interruption]:
-    return _rows((str(line.get("kind")), line) for line in hook_log.json_lines(str(home / NAME)))
+def _called_wrong(home: Path) -> list[Interruption]:
+    return _interruptions_in((str(line.get("kind")), line) for line in hook_log.json_lines(str(home / NAME)))
 
 
-def _rows(lines: Iterable[tuple[str, Mapping[str, object]]]) -> list[Interruption]:
+def _interruptions_in(lines: Iterable[tuple[str, Mapping[str, object]]]) -> list[Interruption]:
     return [Interruption(kind, str(line.get("time"))) for kind, line in lines if kind in KINDS]
 
 
@@ -105,7 +107,7 @@ def off_state() -> OffState | None:
     for path in filter(os.path.lexists, state_places(FILE)):
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
-                since = file.read(_LONGEST).strip()
+                since = file.read(_MOST_OF_A_TIME).strip()
         except OSError:
             since = ""
         return OffState(by_variable=False, since=since if since.isascii() and since.isprintable() else "")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 NAME = "hook.log"
 LARGEST = 256 * 1024  # bytes; then the file replaces its predecessor, hook.log.1
-_LONGEST_REASON = 500
+_LONGEST_REASON = 500  # characters
 
 
 def write(
@@ -49,7 +49,7 @@ def runs(home: str) -> list[dict[str, Any]]:
     here = json_lines(os.path.join(home, NAME + ".1")) + json_lines(os.path.join(home, NAME))
     elsewhere = [run for run in json_lines(os.path.join(state_folder(), NAME)) if run.get("home") == home]
     for run in here + elsewhere:
-        if run.get("outcome") == "told":  # of version 0.1.0
+        if run.get("outcome") == "told":  # the name in version 0.1.0
             run["outcome"] = "injected"
     return sorted(here + elsewhere, key=lambda run: str(run.get("time")))
 
@@ -70,15 +70,15 @@ def json_lines(path: str) -> list[dict[str, Any]]:
             lines = file.read().splitlines()
     except OSError:
         return []
-    found = []
+    decoded = []
     for line in lines:
         try:
-            run = json.loads(line)
+            value = json.loads(line)
         except ValueError:
             continue
-        if isinstance(run, dict):
-            found.append(run)
-    return found
+        if isinstance(value, dict):
+            decoded.append(value)
+    return decoded
 
 
 def without_secrets(reason: str) -> str:

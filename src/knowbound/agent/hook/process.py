@@ -37,7 +37,7 @@ _TO_RECORD_SECONDS = 1.0  # for recording a delivered answer: then the process e
 _TO_QUEUE_SECONDS = 4.0  # for recording an ended turn, after the limit: agents end a hook after 5
 _STAT = "/proc/self/stat"  # posix: where it is not there, the CPU time counts
 _START_TIME = 19  # field 22 of proc(5), counted after the name in brackets, which may have any text
-_LONGEST = 24 * 3600.0  # seconds; more is no hook, but the clock of another machine (some sandboxes have one)
+_LONGEST_RUN_SECONDS = 24 * 3600.0  # more is no hook, but the clock of another machine (some sandboxes have one)
 
 
 def main(args: list[str], data: bytes | None = None) -> NoReturn:
@@ -93,11 +93,11 @@ class ProcessRun(HookRun):
     def send(self, output: dict[str, Any], answered: Answered) -> None:
         """Write the answer to standard output."""
         problem = ""
-        left = memoryview(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace") if output else b"")
+        unwritten = memoryview(json.dumps(output, ensure_ascii=False).encode("utf-8", "replace") if output else b"")
         self._is_writing = True
         try:
-            while left:
-                left = left[os.write(1, left) :]
+            while unwritten:
+                unwritten = unwritten[os.write(1, unwritten) :]
         except OSError as error:  # the agent has gone
             problem = f"the answer could not be written: {error.strerror}"
         self._is_writing = False
@@ -129,15 +129,16 @@ class ProcessRun(HookRun):
         _thread.start_new_thread(self._watch, ())
 
     def _watch(self) -> None:
-        to_look_up = time.monotonic() + DEFAULT_LIMIT_MS / 1000  # time to read the limit, if the start took too long
-        to_start = 0.0 if self.injects else self.elapsed_ms()
-        while (left := self.limit_ms + to_start - self.elapsed_ms()) > 0 or not (
-            self.limit_is_known or time.monotonic() > to_look_up
+        """Wait until the limit is over; give up if the other thread has not answered; end the process in any case."""
+        lookup_deadline = time.monotonic() + DEFAULT_LIMIT_MS / 1000  # to read the limit, if the start took too long
+        start_ms = 0.0 if self.injects else self.elapsed_ms()  # queueing a turn has the whole limit after the start
+        while (left_ms := self.limit_ms + start_ms - self.elapsed_ms()) > 0 or not (
+            self.limit_is_known or time.monotonic() > lookup_deadline
         ):
-            time.sleep(min(max(left / 1000, 0.005), 0.05))  # the limit may change when the settings are read
-        to_queue = time.monotonic() + _TO_QUEUE_SECONDS
-        while not self.injects and not self.is_ended and time.monotonic() < to_queue:
-            if not self.has_input and not _input_waits():
+            time.sleep(min(max(left_ms / 1000, 0.005), 0.05))  # the limit may change when the settings are read
+        queue_deadline = time.monotonic() + _TO_QUEUE_SECONDS
+        while not self.injects and not self.is_ended and time.monotonic() < queue_deadline:
+            if not self.has_input and not _has_unread_input():  # the agent sends nothing
                 break
             time.sleep(0.02)
         if self.take_over():
@@ -148,7 +149,7 @@ class ProcessRun(HookRun):
         os._exit(0)
 
 
-def _input_waits() -> bool:
+def _has_unread_input() -> bool:
     """Report whether the agent has sent something that a busy machine left no time to read."""
     import select  # noqa: PLC0415  # only when the limit is over
 
@@ -161,7 +162,7 @@ def _input_waits() -> bool:
 def seconds_since_start() -> float:
     """Return the wall time since the kernel started the process, or the CPU time if the kernel does not say."""
     since = _seconds_by_kernel() if hasattr(time, "CLOCK_BOOTTIME") else None
-    return time.process_time() if since is None or not 0 <= since < _LONGEST else since
+    return time.process_time() if since is None or not 0 <= since < _LONGEST_RUN_SECONDS else since
 
 
 def _seconds_by_kernel() -> float | None:

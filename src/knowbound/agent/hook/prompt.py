@@ -27,7 +27,7 @@ def answer_prompt(run: HookRun, event: str, prompt: HookPrompt) -> None:
         return
     if event not in EVENTS:
         raise RefusedError(f"unknown event {event[:40]!r}; known are {', '.join(EVENTS)}")
-    # Not needed without a store.
+    # Imported here, because they are not needed without a store.
     from knowbound.injection.contexts import forget  # noqa: PLC0415
     from knowbound.store.read_only import IndexOutdatedError  # noqa: PLC0415
 
@@ -38,7 +38,7 @@ def answer_prompt(run: HookRun, event: str, prompt: HookPrompt) -> None:
         run.notice = claim_waiting(run.home, prompt.session)
     if prompt.context_is_gone and not run.is_trial:
         forget(run.home, prompt.context)
-    choose = _start_of_session if event == "session-start" else _items
+    choose = _choose_start_of_session if event == "session-start" else _choose_items
     try:
         chosen = choose(run, settings, prompt)
     except IndexOutdatedError as outdated:
@@ -52,12 +52,13 @@ def answer_prompt(run: HookRun, event: str, prompt: HookPrompt) -> None:
         run.inject_nothing()
 
 
-def _items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
+def _choose_items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> Choice:
+    """Return the items for a prompt; `run.asks_later` becomes true if a model is to choose after the answer."""
     from knowbound.injection.inject import choose_for_prompt, is_held_out  # noqa: PLC0415
 
     choice = choose_for_prompt(run.home, settings, prompt)
-    is_asked = settings.model and settings.most_items and choice.pool and not is_held_out(prompt, settings.holdout)
-    if is_asked and not prompt.agent_id and prompt.turn and not run.is_trial:
+    asks_model = settings.model and settings.most_items and choice.pool and not is_held_out(prompt, settings.holdout)
+    if asks_model and not prompt.agent_id and prompt.turn and not run.is_trial:
         # A later tool event of this turn delivers the choice.
         run.asks_later = has_late_hook(prompt.agent) and not shadow.is_on(run.home)
     run.record.add_known(choice.fields())
@@ -68,12 +69,12 @@ def _holds_out(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> bool
     """Record the prompt's arm of the holdout, and report whether that arm gets nothing."""
     from knowbound.injection.inject import HELD_OUT, INJECTED, is_held_out  # noqa: PLC0415
 
-    held = is_held_out(prompt, settings.holdout)
-    run.record.add_arm(HELD_OUT if held else INJECTED)
-    return held
+    is_held = is_held_out(prompt, settings.holdout)
+    run.record.add_arm(HELD_OUT if is_held else INJECTED)
+    return is_held
 
 
-def _start_of_session(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> SessionStart:
+def _choose_start_of_session(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> SessionStart:
     """Return the store's index and the suggested corrections that a session starts with."""
     from knowbound.injection.store_index import start_of_session  # noqa: PLC0415
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from knowbound.injection.prompt import HookPrompt
     from knowbound.lessons.rescue.words import Rescue, SuggestedPlace
 
-_LEAST_SECONDS = 0.02  # for a search
-_MOST_SECONDS = 0.25
-_TO_ANSWER = 0.05  # seconds of the limit, for the record and the answer
+_LEAST_SEARCH_SECONDS = 0.02
+_MOST_SEARCH_SECONDS = 0.25
+_ANSWER_SECONDS = 0.05  # of the limit, kept for the record and the answer
 
 
 class RescueAnswer:
@@ -36,24 +36,24 @@ class RescueAnswer:
     outcome = "rescued"
     items: tuple[()] = ()
 
-    def __init__(self, said: Rescue) -> None:
-        self.text = said.text
-        self.tokens = len(said.text) // 4 + 1
-        self._places = said.suggestions
+    def __init__(self, found: Rescue) -> None:
+        self.text = found.text
+        self.tokens = len(found.text) // 4 + 1  # about 4 characters a token
+        self._places = found.suggestions
 
     def keys(self) -> list[str]:
-        """Keys of what the context has from now on."""
-        return [*map(place_key, self._places), _text_key(self.text)]
+        """Return the keys of what the context has from now on."""
+        return [*map(place_key, self._places), _sentence_key(self.text)]
 
 
 def answer_miss(run: HookRun, event: str, payload: Mapping[str, Any], prompt: HookPrompt) -> None:
     """Write where the missed thing is, or nothing, and end the run."""
-    if not run.home or not run.settings().rescues or _is_other_command(payload, run.home):
+    if not run.home or not run.settings().rescues or _is_irrelevant_command(payload, run.home):
         run.is_recorded = False
         run.inject_nothing()
         return
     run.tree = tree_of(prompt.cwd, run.root)
-    seconds = max(_LEAST_SECONDS, run.until - time.monotonic())
+    seconds = max(_LEAST_SEARCH_SECONDS, run.deadline - time.monotonic())
     tree = open_tree(run.home, run.tree, work_seconds=seconds) if run.tree else None
     if tree is None or tree.is_stale:
         run.is_recorded = False
@@ -61,19 +61,19 @@ def answer_miss(run: HookRun, event: str, payload: Mapping[str, Any], prompt: Ho
         return
     from knowbound.lessons.rescue.rescue import rescue  # noqa: PLC0415  # not needed without an index
 
-    left = min(_MOST_SECONDS, run.until - time.monotonic() - _TO_ANSWER)
-    said = rescue(payload, tree, home=run.home, seconds=max(_LEAST_SECONDS, left))
-    run.is_recorded = said.is_miss
+    search_seconds = min(_MOST_SEARCH_SECONDS, run.deadline - time.monotonic() - _ANSWER_SECONDS)
+    found = rescue(payload, tree, home=run.home, seconds=max(_LEAST_SEARCH_SECONDS, search_seconds))
+    run.is_recorded = found.is_miss
     run.record.add_known(
-        {"call": _text(payload, "tool_use_id"), "tool": _text(payload, "tool_name"), "status": said.status,
-         "rule": said.rule, "text": said.text, "places": [[place.path, place.line] for place in said.suggestions],
-         "names": said.names}
+        {"call": _short_field(payload, "tool_use_id"), "tool": _short_field(payload, "tool_name"),
+         "status": found.status, "rule": found.rule, "text": found.text,
+         "places": [[place.path, place.line] for place in found.suggestions], "names": found.names}
     )  # fmt: skip
-    run.asks_later = said.is_open and _may_ask_later(run, prompt)
-    if not said.text or _is_known(run.home, prompt.context, said):
+    run.asks_later = found.is_open and _may_ask_later(run, prompt)
+    if not found.text or _has_context(run.home, prompt.context, found):
         run.inject_nothing()
         return
-    run.deliver(AFTER_TOOLS[event], RescueAnswer(said), prompt)
+    run.deliver(AFTER_TOOLS[event], RescueAnswer(found), prompt)
 
 
 def _may_ask_later(run: HookRun, prompt: HookPrompt) -> bool:
@@ -100,7 +100,7 @@ def _is_no_project(folder: str) -> bool:
     return real in (temporary, os.sep) or os.path.join(home, "").startswith(os.path.join(real, ""))
 
 
-def _is_other_command(payload: Mapping[str, Any], home: str) -> bool:
+def _is_irrelevant_command(payload: Mapping[str, Any], home: str) -> bool:
     """Report whether the failed command looks nothing up (most are tests) and no lesson is about commands."""
     given = payload.get("tool_input")
     command = given.get("command") if isinstance(given, dict) else None
@@ -111,12 +111,12 @@ def _is_other_command(payload: Mapping[str, Any], home: str) -> bool:
     return not lessons_naming(home, [ABOUT_COMMANDS])
 
 
-def _is_known(home: str, context: str, said: Rescue) -> bool:
+def _has_context(home: str, context: str, found: Rescue) -> bool:
     """Report whether this context already has the sentence, all of its places, or the item behind it."""
     known = contexts.keys_of(home, context) if context else set()
-    places = set(map(place_key, said.suggestions))
-    is_injected = bool(said.item) and any(key.startswith(f"{said.item} ") for key in known)
-    return _text_key(said.text) in known or is_injected or (bool(places) and places <= known)
+    places = set(map(place_key, found.suggestions))
+    is_injected = bool(found.item) and any(key.startswith(f"{found.item} ") for key in known)
+    return _sentence_key(found.text) in known or is_injected or (bool(places) and places <= known)
 
 
 def place_key(place: SuggestedPlace) -> str:
@@ -124,10 +124,10 @@ def place_key(place: SuggestedPlace) -> str:
     return contexts.checksum_key("place", f"{place.path}:{place.line or ''}")
 
 
-def _text_key(text: str) -> str:
+def _sentence_key(text: str) -> str:
     return contexts.checksum_key("said", text)
 
 
-def _text(payload: Mapping[str, Any], key: str) -> str:
+def _short_field(payload: Mapping[str, Any], key: str) -> str:
     value = payload.get(key)
     return value[:200] if isinstance(value, str) else ""

@@ -34,22 +34,28 @@ if TYPE_CHECKING:
 # yet, when it ends it is closed.
 EVENTS = {"user-prompt-submit": "UserPromptSubmit", **AFTER_TOOLS, "stop": "Stop"}
 MARKS = "resident"
-_KEPT_SECONDS = 60.0  # for a claim: both come within seconds
+_CLAIM_SECONDS = 60.0  # that a claim is kept: server and process come within seconds
 FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
 
 
 def claim(home: str, event: str, prompt: HookPrompt, payload: Mapping[str, object]) -> bool:
-    """Report whether this run answers the event: nobody claimed it before. Raises OSError."""
+    """Create the claim file of an event, and report whether this run answers it: the first to create the file does.
+
+    An event that cannot be told from others is answered anyway, and so is one whose folder is gone once more when it
+    was made. Raises OSError.
+    """
     if event == "session-start":
-        _tidy(home)
+        _remove_old_claims(home)
         remove_stale_marks(os.getppid() if prompt.source == "startup" else 0)  # no server of it was called yet
     if not has_id(event, prompt, payload):
         return True
-    said = payload.get("last_assistant_message") if event == "stop" else payload.get("tool_use_id") or prompt.text
-    key = repr((event, prompt.context, prompt.turn, str(payload.get("stop_hook_active")), said))
+    content = payload.get("last_assistant_message") if event == "stop" else payload.get("tool_use_id") or prompt.text
+    # A turn that a hook made go on stops twice: `stop_hook_active` tells the second stop from the first.
+    key = repr((event, prompt.context, prompt.turn, str(payload.get("stop_hook_active")), content))
     data = key.encode("utf-8", "replace")
+    # Two checksums, of the bytes and of their reverse, make a hash of 64 bits: hashlib costs 10 ms.
     path = os.path.join(home, CLAIMS, f"{binascii.crc32(data):08x}{binascii.crc32(data[::-1]):08x}")
-    for _ in range(2):
+    for _ in range(2):  # again when the folder was made
         try:
             os.close(os.open(path, FLAGS, PRIVATE_FILE))
         except FileNotFoundError:
@@ -66,11 +72,11 @@ def has_id(event: str, prompt: HookPrompt, payload: Mapping[str, object]) -> boo
     return event in EVENTS and bool(prompt.turn) and (event not in AFTER_TOOLS or bool(payload.get("tool_use_id")))
 
 
-def _tidy(home: str) -> None:
-    folder, oldest = os.path.join(home, CLAIMS), time.time() - _KEPT_SECONDS
+def _remove_old_claims(home: str) -> None:
+    folder, needed_since = os.path.join(home, CLAIMS), time.time() - _CLAIM_SECONDS
     try:
         for entry in os.scandir(folder):
-            if entry.stat(follow_symlinks=False).st_mtime < oldest:
+            if entry.stat(follow_symlinks=False).st_mtime < needed_since:
                 os.unlink(entry.path)
     except OSError:  # there is none, or another run removes them
         return

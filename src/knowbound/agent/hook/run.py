@@ -71,13 +71,13 @@ class HookRun:
         self.has_claimed = False  # this run answers it
         self.tool_calls, self.tool_ms = 0, 0.0  # of the turn that ended, as far as this process answered them
         self.notice = ""  # a sentence for the user, beside the context
-        self.added = ""  # context that a model chose meanwhile, beside the answer
+        self.late_text = ""  # context that a model chose meanwhile, beside the answer
         self.limit_ms = DEFAULT_LIMIT_MS
         self.limit_is_known = False
         self.injects = event not in TURN_ENDS
         self.is_ended = False
         self.spent_ms = 0.0  # until the ending
-        self._deciding = _thread.allocate_lock()  # the thread that takes it ends the run
+        self._ending_lock = _thread.allocate_lock()  # the thread that takes it ends the run
         self._has_decided = False
 
     def use_folder(self, root: str, home: str) -> None:
@@ -98,7 +98,7 @@ class HookRun:
         return self.cached
 
     @property
-    def until(self) -> float:
+    def deadline(self) -> float:
         """The end of the limit, in monotonic seconds."""
         return self.started + self.limit_ms / 1000
 
@@ -145,17 +145,17 @@ class HookRun:
         """Queue an ended turn to be scored, and answer what the check says. Raises OSError if it cannot be queued."""
         if self.home and not self.is_trial:
             turn.begin(self.home)
-        said = ""
+        sentence = ""
         if check is not None:
             try:
-                said = check.sentence(self.until)
+                sentence = check.sentence(self.deadline)
             except Exception:  # a check that fails says nothing
-                said = ""
+                sentence = ""
         self.decide()
-        if check is None or not said:
+        if check is None or not sentence:
             return self.send({}, lambda _: self._end("queued" if self.home else "nothing"))
         outcome = "blocked" if check.mode == "block" else "warned"
-        return self.send(check.output(said), lambda why: self._end("undelivered" if why else outcome, reason=why))
+        return self.send(check.output(sentence), lambda why: self._end("undelivered" if why else outcome, reason=why))
 
     def inject_nothing(self, outcome: str = "nothing", *, reason: str = "") -> None:
         """Inject nothing, and record that. A sentence for the user, or a late answer, is sent all the same."""
@@ -185,16 +185,17 @@ class HookRun:
     def decide(self) -> None:
         """Take the decision to end the run. Raises GivenUpError if it was given up."""
         if not self._has_decided:
-            if not self._deciding.acquire(blocking=self.waits):
+            if not self._ending_lock.acquire(blocking=self.waits):
                 raise GivenUpError
             self._has_decided = True
 
     def take_over(self) -> bool:
         """Take the decision from the thread that works, and report whether it had not decided yet."""
-        return self._deciding.acquire(blocking=False)
+        return self._ending_lock.acquire(blocking=False)
 
     def _output(self, event_name: str, text: str) -> dict[str, Any]:
-        context = "" if shadow.is_on(self.home) else "\n\n".join(filter(None, (self.added, text)))
+        """Return the client's JSON: the notice for the user, and the late and given context unless in shadow."""
+        context = "" if shadow.is_on(self.home) else "\n\n".join(filter(None, (self.late_text, text)))
         output: dict[str, Any] = {"systemMessage": self.notice} if self.notice else {}
         if context:
             output["hookSpecificOutput"] = {"hookEventName": event_name, "additionalContext": context}

@@ -49,26 +49,26 @@ class StopCheck:
         self._is_busy = bool(payload.get("background_tasks"))
         self._is_doubtful = False  # a model should read the answer
 
-    def sentence(self, until: float) -> str:
+    def sentence(self, deadline: float) -> str:
         """Return the sentence and note it in the log; "" if there is none by this monotonic time."""
         if not self._answer.strip() or not self._prompt.transcript or self._is_continued or self._is_busy:
             return ""
-        if self._prompt.agent_id or self._is_noted():
+        if self._prompt.agent_id or self._is_logged():
             return ""
-        own_limit = time.monotonic() + self._limit_ms / 1000
+        own_deadline = time.monotonic() + self._limit_ms / 1000
         from pathlib import Path  # noqa: PLC0415  # only if there is something to check
 
         from knowbound.audit.stop import SkippedError, check_answer  # noqa: PLC0415
 
         try:
-            limit = min(until, own_limit)
+            limit = min(deadline, own_deadline)
             found = check_answer(Path(self._prompt.transcript), self._answer, limit, waits=self.mode != OFF)
-        except SkippedError as why:
-            self._note(skipped=str(why))
+        except SkippedError as skipped_error:
+            self._log(skipped=str(skipped_error))
             return ""
         self._is_doubtful = found.is_doubtful
         if found.sentence:
-            self._note(said=found.sentence)
+            self._log(said=found.sentence)
         return found.sentence
 
     def hand_over(self) -> None:
@@ -83,15 +83,15 @@ class StopCheck:
         os.chdir(self._home)  # a program that is the model never runs in a folder that an agent works in
         settings = load(Path(self._root), ignore_untrusted=True)
         try:
-            said = ask_about(Path(self._prompt.transcript), self._answer, settings, BACKGROUND_SECONDS)
-        except SkippedError as why:
-            self._note(skipped=str(why))
+            sentence = ask_about(Path(self._prompt.transcript), self._answer, settings, BACKGROUND_SECONDS)
+        except SkippedError as skipped_error:
+            self._log(skipped=str(skipped_error))
             return
-        if said:
-            self._note(said=said, by="model")
+        if sentence:
+            self._log(said=sentence, by="model")
             path = _waiting_path(self._home, self._prompt.session)
             make_folder(os.path.dirname(path))
-            make_file(path, json.dumps({"said": said}, ensure_ascii=False).encode("utf-8", "replace"))
+            make_file(path, json.dumps({"said": sentence}, ensure_ascii=False).encode("utf-8", "replace"))
 
     def output(self, sentence: str) -> dict[str, str]:
         """Return the answer for the client: its user sees a warning, or its agent goes on with a reason."""
@@ -100,24 +100,24 @@ class StopCheck:
         return {"systemMessage": f"knowbound: {sentence} {IF_WRONG}"}
 
     @property
-    def _turn(self) -> str:
+    def _turn_id(self) -> str:
         return self._prompt.prompt_id or self._prompt.turn_id
 
     def _path(self) -> str:
         return os.path.join(self._home, STOP_CHECKS, time.strftime("%Y-%m-%d.jsonl", time.gmtime()))
 
-    def _is_noted(self) -> bool:
+    def _is_logged(self) -> bool:
         """Report whether the log has this turn; a client without ids of turns has only `stop_hook_active`."""
-        turn = (self._turn, self._prompt.session)
-        return bool(self._turn) and any(
+        turn = (self._turn_id, self._prompt.session)
+        return bool(self._turn_id) and any(
             (line.get("turn"), line.get("session")) == turn for line in json_lines(self._path())
         )
 
-    def _note(self, **fields: str) -> None:
+    def _log(self, **fields: str) -> None:
         line = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "session": self._prompt.session,
-            "turn": self._turn,
+            "turn": self._turn_id,
             "mode": self.mode,
             **fields,
         }
@@ -148,7 +148,7 @@ def claim_waiting(home: str, session: str) -> str:
     try:
         with open(path, "rb") as file:
             said = json.loads(file.read()).get("said", "")
-        os.unlink(path)  # who removes it says it
+        os.unlink(path)  # of two hooks, the one that removes the file says it
     except (OSError, ValueError, AttributeError):
         return ""
     return f"knowbound, about the last answer: {said} {IF_WRONG}" if isinstance(said, str) and said else ""

@@ -15,7 +15,7 @@ VARIABLE = "KNOWBOUND_OFF"
 PLUGIN = "KNOWBOUND_PLUGIN"  # set by the plugin's scripts to the agent whose plugin it is; that has every hook
 FILE = "off"
 LATE_HOOK = "late-hook-"  # start of the name of a note, before the agent's name
-_ON = ("", "0", "false", "no")  # values of the variable that leave hooks on
+_VALUES_FOR_ON = ("", "0", "false", "no")  # of the variable, which then leaves hooks on
 
 
 def is_off() -> bool:
@@ -30,4 +30,4 @@ def has_late_hook(agent: str) -> bool:
 
 def variable_is_set() -> bool:
     """Report whether the variable switches hooks off."""
-    return os.environ.get(VARIABLE, "").strip().lower() not in _ON
+    return os.environ.get(VARIABLE, "").strip().lower() not in _VALUES_FOR_ON

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from knowbound.kms.search.ranking import FoundItem
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
-_CODEX, _CODEX_CALL = "x-codex-turn-metadata", "callId"
-_CLAUDE, _UNNAMED = "claude-code", "sub-agent"
-_CLAUDE_CALL = "claudecode/toolUseId"
+_CODEX_META, _CODEX_CALL_ID = "x-codex-turn-metadata", "callId"
+_CLAUDE, _UNNAMED_AGENT = "claude-code", "sub-agent"
+_CLAUDE_CALL_ID = "claudecode/toolUseId"
 _CLAUDE_SESSION = "CLAUDE_CODE_SESSION_ID"
 _WAIT_SECONDS = 1.0  # Claude Code writes its transcript about 0.1 s late
-_STEP_SECONDS = 0.02
+_RETRY_SECONDS = 0.02
 _RECENT_SECONDS = 600  # a session that calls a tool has just written its transcript
-_TAIL = 4 << 20  # bytes at the end of a transcript
+_TAIL_BYTES = 4 << 20  # that are read, at the end of a transcript
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -74,72 +74,77 @@ class _Line(msgspec.Struct):
     message: _Message | None = None
 
 
-_line = msgspec.json.Decoder(_Line)
+_line_decoder = msgspec.json.Decoder(_Line)
 
 
 def client_of(meta: Mapping[str, Any]) -> str:
     """Return the client that calls a tool, by its own fields of `_meta`."""
-    if isinstance(meta.get(_CODEX), dict):
+    if isinstance(meta.get(_CODEX_META), dict):
         return "codex"
-    return _CLAUDE if _CLAUDE_CALL in meta else "other"
+    return _CLAUDE if _CLAUDE_CALL_ID in meta else "other"
 
 
 def caller_of(meta: Mapping[str, Any], environ: Mapping[str, str]) -> Caller:
     """Return the caller of a tool call with this `_meta`; may wait a second for Claude Code's transcript."""
-    codex = meta.get(_CODEX)
+    codex = meta.get(_CODEX_META)
     if isinstance(codex, dict):
-        return Caller(_id(codex.get("session_id")), _id(codex.get("turn_id")), _id(meta.get(_CODEX_CALL)), "codex")
-    call = _id(meta.get(_CLAUDE_CALL))
+        return Caller(
+            session=_valid_id(codex.get("session_id")),
+            turn=_valid_id(codex.get("turn_id")),
+            call=_valid_id(meta.get(_CODEX_CALL_ID)),
+            agent="codex",
+        )
+    call = _valid_id(meta.get(_CLAUDE_CALL_ID))
     if not call:
         return Caller()
     folders = default_folders(environ, Path(environ.get("HOME") or os.path.expanduser("~")))
     projects = [folder for folder in folders if folder.name == "projects"]
-    session = _id(environ.get(_CLAUDE_SESSION))
-    until = time.monotonic() + _WAIT_SECONDS
+    session = _valid_id(environ.get(_CLAUDE_SESSION))
+    deadline = time.monotonic() + _WAIT_SECONDS
     while True:
         for transcript in _transcripts(projects, session):
-            if found := _found(transcript, call):
-                return found
-        if time.monotonic() > until:
+            if caller := _caller_in(transcript, call):
+                return caller
+        if time.monotonic() > deadline:
             return Caller(call=call, agent=_CLAUDE)
-        time.sleep(_STEP_SECONDS)
+        time.sleep(_RETRY_SECONDS)
 
 
-def _id(value: object) -> str:
+def _valid_id(value: object) -> str:
     return value if isinstance(value, str) and _ID.fullmatch(value) else ""
 
 
 def _transcripts(projects: list[Path], session: str) -> Iterator[Path]:
     """Yield the transcripts that may have the call: that of the server's first session, then recently written ones."""
-    first = _below(projects, session) if session else []
-    yield from first
-    written = {path: _written(path) for path in _below(projects, "*")}
+    of_session = _transcripts_of(projects, session) if session else []
+    yield from of_session
+    modified = {path: _modified_at(path) for path in _transcripts_of(projects, "*")}
     since = time.time() - _RECENT_SECONDS
-    for path in sorted(written.keys() - set(first), key=written.__getitem__, reverse=True):
-        if written[path] < since:
+    for path in sorted(modified.keys() - set(of_session), key=modified.__getitem__, reverse=True):
+        if modified[path] < since:
             return
         yield path
 
 
-def _below(projects: list[Path], session: str) -> list[Path]:
+def _transcripts_of(projects: list[Path], session: str) -> list[Path]:
     """Return the transcripts of a session ("*": of all) and of its sub-agents."""
     patterns = (f"*/{session}.jsonl", f"*/{session}/subagents/*.jsonl")
     return [path for folder in projects for pattern in patterns for path in folder.glob(pattern)]
 
 
-def _written(path: Path) -> float:
+def _modified_at(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:
         return 0.0
 
 
-def _found(transcript: Path, call: str) -> Caller | None:
+def _caller_in(transcript: Path, call: str) -> Caller | None:
     """Return the caller if the transcript has this tool call; the prompt above the call is its turn."""
     try:
         with transcript.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
-            tail = file.read(_TAIL)
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            tail = file.read(_TAIL_BYTES)
     except OSError:
         return None
     if call.encode() not in tail:
@@ -149,17 +154,18 @@ def _found(transcript: Path, call: str) -> Caller | None:
         if b'"promptId"' not in data and call.encode() not in data:
             continue
         try:
-            line = _line.decode(data)
+            line = _line_decoder.decode(data)
         except (msgspec.MsgspecError, ValueError):  # cut off, or not finished yet
             continue
-        turn = _id(line.promptId) or turn
-        if line.type == "assistant" and _makes(line, call):
-            sub_agent = (_id(line.agentId) or _UNNAMED) if line.isSidechain else ""
-            return Caller(_id(line.sessionId), turn, call, _CLAUDE, sub_agent)
+        turn = _valid_id(line.promptId) or turn
+        if line.type == "assistant" and _has_tool_use(line, call):
+            sub_agent = (_valid_id(line.agentId) or _UNNAMED_AGENT) if line.isSidechain else ""
+            session = _valid_id(line.sessionId)
+            return Caller(session=session, turn=turn, call=call, agent=_CLAUDE, agent_id=sub_agent)
     return None
 
 
-def _makes(line: _Line, call: str) -> bool:
+def _has_tool_use(line: _Line, call: str) -> bool:
     blocks = line.message.content if line.message else None
     return isinstance(blocks, list) and any(
         isinstance(block, dict) and block.get("type") == "tool_use" and block.get("id") == call for block in blocks
@@ -182,8 +188,8 @@ def record_pull(
         caller = caller_of(meta, os.environ)
         record = Record(PULLED)
         record.key["session"] = caller.session
-        found = {"tool": tool, "query": excerpt(query, EXCERPT), "items": [item_row(item) for item in items]}
-        record.add_known(caller.fields() | found)
+        pulled = {"tool": tool, "query": excerpt(query, EXCERPT), "items": [item_row(item) for item in items]}
+        record.add_known(caller.fields() | pulled)
         record.begin(home)
         if is_shown and caller.context:
             contexts.remember(home, caller.context, [contexts.item_key(item) for item in items])

@@ -51,16 +51,16 @@ if TYPE_CHECKING:
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "__init__.py")
 _EVENT_NAMES = {name: event for event, name in resident.EVENTS.items()}
 _AS_JSON = ("tool_input", "tool_response", "background_tasks", "stop_hook_active")  # Claude Code makes text of values
-_OF_A_TOOL_USE = ("claudecode/toolUseId", "x-codex-turn-metadata")  # in `_meta` of an agent's own calls
+_TOOL_USE_KEYS = ("claudecode/toolUseId", "x-codex-turn-metadata")  # in `_meta` of an agent's own calls
 _MOST_TURNS = 1_000  # with edits, that are remembered
-_LOOKED_AT = 4_000  # characters of a tool's output that decide whether it is a miss
+_LOOKED_AT_CHARACTERS = 4_000  # of a tool's output; they decide whether it is a miss
 _FIRST_MS = 20.0  # that an event takes, until some were answered
-_OF_ALONE = 0.9  # time of an event that directly follows another event, as a share of a lone event's time
+_SHARE_OF_LONE = 0.9  # time of an event that directly follows another event, as a share of a lone event's time
 _LAST_EVENTS = 15  # whose median is the usual time: the first events of a burst or of a process take far longer
 _TO_SEND_MS = 60.0  # of the limit, and for the threads of many events that come at once
 _TO_QUEUE_SECONDS = 3.0  # for an ended turn, after the limit: agents end a call after 5
 _LAST_SECONDS = 2.0  # for the rest of answered events, when the client has closed the connection
-_EVENT, _REST = 0, 1  # what an agent waits for comes first
+_EVENT_PRIORITY, _REST_PRIORITY = 0, 1  # the queue gives what an agent waits for first
 
 
 class ResidentRun(HookRun):
@@ -86,53 +86,53 @@ class HookServer:
     """The events of one server, answered one after another."""
 
     def __init__(self) -> None:
-        self._installed = installation()
+        self._installed_at_start = installation()
         self._work: queue.PriorityQueue[tuple[int, int, Callable[[], None]]] = queue.PriorityQueue()
-        self._numbers = count()
-        self._waiting = 0  # events, with the one that is answered
-        self._took = deque([_FIRST_MS], _LAST_EVENTS)  # milliseconds
+        self._order = count()  # first come, first served within a priority
+        self._events_in_line = 0  # events, with the one that is answered
+        self._event_ms = deque([_FIRST_MS], _LAST_EVENTS)  # milliseconds
         self._limit_ms = DEFAULT_LIMIT_MS
         self._lock = threading.Lock()
         self._is_working = False
-        self._edited: dict[str, None] = {}  # turns in which the agent has edited a file
-        self._tools: dict[str, tuple[int, float]] = {}  # by turn: tool events, and milliseconds that they took
+        self._turns_with_edits: dict[str, None] = {}  # turns in which the agent has edited a file
+        self._tool_events: dict[str, tuple[int, float]] = {}  # by turn: tool events, and milliseconds that they took
 
     def answered(self, values: Json, meta: Json, later: Later) -> Json:
         """Answer an event within its limit; {} for nothing."""
         started = time.monotonic()
         event = _EVENT_NAMES.get(str(values.get("event")))
-        if event is None or any(name in meta for name in _OF_A_TOOL_USE) or values.get("layout", LAYOUT) != LAYOUT:
+        if event is None or any(name in meta for name in _TOOL_USE_KEYS) or values.get("layout", LAYOUT) != LAYOUT:
             return {}
         if is_off():
             return {}
         payload = _payload(values)
-        if installation() != self._installed:
+        if installation() != self._installed_at_start:
             unmark()
             return _by_process(event, payload)
         prompt = HookPrompt(payload)
         run = ResidentRun(event, started)
         if event in AFTER_TOOLS:
-            run.added = self._late(payload, prompt, later)
+            run.late_text = self._late_text(payload, prompt, later)
         if not resident.has_id(event, prompt, payload) or (prompt.agent == "codex" and not prompt.transcript):
-            return _context(event, run.added)  # the process answers it, and knows whether it is of a sub-agent
+            return _output_with(event, run.late_text)  # the process answers it, and knows whether it is of a sub-agent
         mark()
         if event in AFTER_TOOLS and not _may_be_miss(payload):
-            self._count(prompt, run)
-            return _context(event, run.added)
+            self._count_tool_event(prompt, run)
+            return _output_with(event, run.late_text)
         if event == "stop":
-            run.tool_calls, run.tool_ms = self._tools.pop(prompt.turn, (0, 0.0))
+            run.tool_calls, run.tool_ms = self._tool_events.pop(prompt.turn, (0, 0.0))
         if self._declines(run):
-            later.append(lambda: self._put(_REST, lambda: _record_unanswered(run, prompt, payload, "declined")))
-            return _context(event, run.added)
-        self._put(_EVENT, lambda: self._work_on(run, payload))
-        until = run.until + (0.0 if run.injects else _TO_QUEUE_SECONDS)
-        if not run.is_done.wait(max(0.0, until - time.monotonic())) and run.take_over():
+            later.append(lambda: self._record_later(run, prompt, payload, "declined"))
+            return _output_with(event, run.late_text)
+        self._enqueue(_EVENT_PRIORITY, lambda: self._answer_from_queue(run, payload))
+        deadline = run.deadline + (0.0 if run.injects else _TO_QUEUE_SECONDS)
+        if not run.is_done.wait(max(0.0, deadline - time.monotonic())) and run.take_over():
             run.is_ended = True
-            later.append(lambda: self._put(_REST, lambda: _record_unanswered(run, prompt, payload, "gave_up")))
-            return _context(event, run.added)
-        run.is_done.wait()
+            later.append(lambda: self._record_later(run, prompt, payload, "gave_up"))
+            return _output_with(event, run.late_text)
+        run.is_done.wait()  # the working thread has decided to answer
         if event in AFTER_TOOLS:
-            self._count(prompt, run)
+            self._count_tool_event(prompt, run)
         if event == "stop":  # a client may end its server right after it has the answer
             self._finish(run, payload)
             run.has_sent()
@@ -142,27 +142,31 @@ class HookServer:
 
     def warm_up(self) -> None:
         """Load what the first event needs, while the agent waits for nothing."""
-        self._put(_REST, _load)
+        self._enqueue(_REST_PRIORITY, _load_modules)
 
     def end(self) -> None:
         """Answer no more events, and do the rest of the answered ones."""
         unmark()
         is_done = threading.Event()
-        self._put(_REST, is_done.set)
+        self._enqueue(_REST_PRIORITY, is_done.set)
         is_done.wait(_LAST_SECONDS)
+
+    def _record_later(self, run: ResidentRun, prompt: HookPrompt, payload: Json, outcome: str) -> None:
+        self._enqueue(_REST_PRIORITY, lambda: _record_unanswered(run, prompt, payload, outcome))
 
     def _declines(self, run: ResidentRun) -> bool:
         """Report whether earlier events will take the whole limit of this event, so that it is declined."""
         run.limit_ms = self._limit_ms
         with self._lock:
-            usual = sorted(self._took)[len(self._took) // 2]
-            needs = (self._waiting + 1) * usual + _TO_SEND_MS
-            is_declined = run.injects and self._waiting > 0 and run.elapsed_ms() + needs > run.limit_ms
-            self._waiting += not is_declined
+            usual_ms = sorted(self._event_ms)[len(self._event_ms) // 2]
+            needed_ms = (self._events_in_line + 1) * usual_ms + _TO_SEND_MS
+            is_declined = run.injects and self._events_in_line > 0 and run.elapsed_ms() + needed_ms > run.limit_ms
+            self._events_in_line += not is_declined
         return is_declined
 
-    def _work_on(self, run: ResidentRun, payload: Json) -> None:
-        began, is_alone = time.monotonic(), self._waiting == 1
+    def _answer_from_queue(self, run: ResidentRun, payload: Json) -> None:
+        """Answer an event in the working thread, and note how long it took."""
+        began, is_alone = time.monotonic(), self._events_in_line == 1
         try:
             if not run.is_ended:
                 self._answer(run, payload)
@@ -173,8 +177,8 @@ class HookServer:
         finally:
             run.is_done.set()
             with self._lock:
-                self._waiting -= 1
-                self._took.append((time.monotonic() - began) * 1000 * (_OF_ALONE if is_alone else 1))
+                self._events_in_line -= 1
+                self._event_ms.append((time.monotonic() - began) * 1000 * (_SHARE_OF_LONE if is_alone else 1))
 
     def _answer(self, run: ResidentRun, payload: Json) -> None:
         folder = str(payload.get("cwd") or os.getcwd())
@@ -184,20 +188,21 @@ class HookServer:
             self._limit_ms = run.limit_ms
 
     def _finish(self, run: ResidentRun, payload: Json) -> None:
+        """Do the rest of an answered event, in a process or in the working thread."""
         run.spent_ms = run.spent_ms or run.elapsed_ms()
         if run.home and needs_process(run):
             _start_finishing(unfinished(run, payload))
         else:
-            self._put(_REST, lambda: finish(run, payload))
+            self._enqueue(_REST_PRIORITY, lambda: finish(run, payload))
 
-    def _put(self, kind: int, work: Callable[[], None]) -> None:
-        self._work.put((kind, next(self._numbers), work))
+    def _enqueue(self, priority: int, work: Callable[[], None]) -> None:
+        self._work.put((priority, next(self._order), work))
         with self._lock:
             is_first, self._is_working = not self._is_working, True
         if is_first:
-            threading.Thread(target=self._run, daemon=True).start()
+            threading.Thread(target=self._work_through_queue, daemon=True).start()
 
-    def _run(self) -> None:
+    def _work_through_queue(self) -> None:
         keep_open()
         while True:
             try:
@@ -205,27 +210,30 @@ class HookServer:
             except Exception:  # what no agent waits for is lost
                 continue
 
-    def _late(self, payload: Json, prompt: HookPrompt, later: Later) -> str:
+    def _late_text(self, payload: Json, prompt: HookPrompt, later: Later) -> str:
         """Return what a model answered meanwhile (injection/late.py), once, and only to the main agent."""
         if prompt.agent_id or not (prompt.context and prompt.turn):
             return ""
         if kind_of(str(payload.get("tool_name"))) is ToolKind.EDIT:
-            self._edited[prompt.turn] = None
-            if len(self._edited) > _MOST_TURNS:
-                self._edited.pop(next(iter(self._edited)))
-        home = next((folder for folder in _homes(prompt.cwd) if late.is_kept(folder, prompt.context, prompt.turn)), "")
+            self._turns_with_edits[prompt.turn] = None
+            if len(self._turns_with_edits) > _MOST_TURNS:
+                self._turns_with_edits.pop(next(iter(self._turns_with_edits)))
+        folders = _data_folders(prompt.cwd)
+        home = next((folder for folder in folders if late.is_kept(folder, prompt.context, prompt.turn)), "")
         if not home or not is_usable(home) or shadow.is_on(home):  # the look for the file costs less
             return ""
-        return late.deliver(home, prompt, later, is_after_edit=prompt.turn in self._edited)
+        return late.deliver(home, prompt, later, is_after_edit=prompt.turn in self._turns_with_edits)
 
-    def _count(self, prompt: HookPrompt, run: ResidentRun) -> None:
-        calls, spent = self._tools.get(prompt.turn, (0, 0.0))
-        self._tools[prompt.turn] = (calls + 1, spent + run.elapsed_ms())
-        if len(self._tools) > _MOST_TURNS:
-            self._tools.pop(next(iter(self._tools)))
+    def _count_tool_event(self, prompt: HookPrompt, run: ResidentRun) -> None:
+        """Add a tool event to its turn; the record of the turn's end has the sum."""
+        calls, spent_ms = self._tool_events.get(prompt.turn, (0, 0.0))
+        self._tool_events[prompt.turn] = (calls + 1, spent_ms + run.elapsed_ms())
+        if len(self._tool_events) > _MOST_TURNS:
+            self._tool_events.pop(next(iter(self._tool_events)))
 
 
-def _load() -> None:
+def _load_modules() -> None:
+    """Import what events need, and open the index once, so that the first event finds both in memory."""
     from knowbound.injection.inject import choose_for_prompt  # noqa: F401, PLC0415
     from knowbound.kms.search.retrieval import search  # noqa: PLC0415
     from knowbound.lessons.rescue.rescue import rescue  # noqa: F401, PLC0415
@@ -272,7 +280,7 @@ def _may_be_miss(payload: Json) -> bool:
     """Report whether the event of a tool may be a lookup that found nothing, as the process looks at its bytes."""
     parts = {name: payload[name] for name in ("tool_input", "tool_response", "error") if name in payload}
     if isinstance(text := parts.get("tool_response"), str):
-        parts["tool_response"] = text[:_LOOKED_AT]
+        parts["tool_response"] = text[:_LOOKED_AT_CHARACTERS]
     return may_be_miss(json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
 
 
@@ -291,40 +299,41 @@ def _record_unanswered(run: ResidentRun, prompt: HookPrompt, payload: Json, outc
         run.has_sent()
 
 
-def _context(event: str, text: str) -> Json:
-    named = {"hookEventName": resident.EVENTS[event], "additionalContext": text}
-    return {"hookSpecificOutput": named} if text else {}
+def _output_with(event: str, text: str) -> Json:
+    """Return a hook's output that injects the text; {} without a text."""
+    injection = {"hookEventName": resident.EVENTS[event], "additionalContext": text}
+    return {"hookSpecificOutput": injection} if text else {}
 
 
-def _homes(cwd: str) -> Iterator[str]:
+def _data_folders(cwd: str) -> Iterator[str]:
     """Yield the data folders of the agent's folder and of the server's: an agent may leave its project for a while."""
-    found = data_folder(cwd)[1] if cwd else ""
-    if found:
-        yield found
+    of_agent = data_folder(cwd)[1] if cwd else ""
+    if of_agent:
+        yield of_agent
     try:
-        own = data_folder(os.getcwd())[1]
+        of_server = data_folder(os.getcwd())[1]
     except OSError:  # the folder was removed
         return
-    if own and own != found:
-        yield own
+    if of_server and of_server != of_agent:
+        yield of_server
 
 
 def _by_process(event: str, payload: Json) -> Json:
     """Return the answer of the process that the client would start, in the version that is installed now."""
-    given = json.dumps(payload).encode()
-    ran = subprocess.run(process_words(event), input=given, stdout=subprocess.PIPE, check=False)
-    found = json.loads(ran.stdout) if ran.stdout else {}
-    return found if isinstance(found, dict) else {}
+    input_bytes = json.dumps(payload).encode()
+    completed = subprocess.run(process_words(event), input=input_bytes, stdout=subprocess.PIPE, check=False)
+    output = json.loads(completed.stdout) if completed.stdout else {}
+    return output if isinstance(output, dict) else {}
 
 
-def _start_finishing(known: Json) -> None:
+def _start_finishing(unfinished_event: Json) -> None:
     """Start the process that finishes an event. It outlives the server."""
     with tempfile.TemporaryFile() as file:
-        file.write(json.dumps(known).encode())
+        file.write(json.dumps(unfinished_event).encode())
         file.seek(0)
-        nowhere = subprocess.DEVNULL
+        discarded = subprocess.DEVNULL
         words = process_words(FINISH)
-        subprocess.Popen(words, stdin=file, stdout=nowhere, stderr=nowhere, start_new_session=True)
+        subprocess.Popen(words, stdin=file, stdout=discarded, stderr=discarded, start_new_session=True)
 
 
 # The mark of this server, and its version
@@ -349,10 +358,10 @@ def unmark() -> None:
 def installation() -> tuple[int, ...]:
     """Return values that change when another version is installed in this place."""
     try:
-        found = os.stat(_PACKAGE)
+        status = os.stat(_PACKAGE)
     except OSError:
         return ()
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def process_words(event: str) -> list[str]:

@@ -94,10 +94,11 @@ class RequestedCall:
             answer = self.tool.run(self._arguments, self._meta, self._later)
         except ToolError as error:
             return self.error(str(error))
-        known: Json = {"content": _text(json.dumps(answer, ensure_ascii=False, allow_nan=False)), "isError": False}
+        text = json.dumps(answer, ensure_ascii=False, allow_nan=False)
+        result_fields: Json = {"content": _text(text), "isError": False}
         if _VERSIONS.index(self._version) >= _STRUCTURED_SINCE and not self.tool.is_for_hooks:
-            known["structuredContent"] = answer
-        return _in_version(self._version, known, self._server)
+            result_fields["structuredContent"] = answer
+        return _in_version(self._version, result_fields, self._server)
 
     def finish(self) -> None:
         """Do the work that follows the answer."""
@@ -116,7 +117,7 @@ class Connection:
         self._server: Json = {"name": name, "version": version}
         self._instructions = instructions
         self._tools = {tool.name: tool for tool in tools}
-        self._agreed = HANDSHAKE_VERSIONS[-1]
+        self._agreed_version = HANDSHAKE_VERSIONS[-1]
 
     def request(self, method: str, params: Json) -> Json | RequestedCall:
         """Return the result of a request, or the call that makes it. Raises ProtocolError."""
@@ -126,7 +127,7 @@ class Connection:
         if not isinstance(meta, dict):
             raise ProtocolError(INVALID_PARAMS, "params._meta must be an object")
         is_stateless = f"{_META}protocolVersion" in meta or method == "server/discover"
-        version = _named_version(meta) if is_stateless else self._agreed
+        version = _named_version(meta) if is_stateless else self._agreed_version
         if method == "tools/call":
             return self._call(params, meta, version)
         if method == "tools/list":
@@ -140,12 +141,12 @@ class Connection:
 
     def _initialize(self, params: Json) -> Json:
         """Agree on the requested version, or offer the newest known one."""
-        asked = params.get("protocolVersion")
-        if not isinstance(asked, str):
+        requested = params.get("protocolVersion")
+        if not isinstance(requested, str):
             raise ProtocolError(INVALID_PARAMS, "initialize needs protocolVersion, a string")
-        self._agreed = asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+        self._agreed_version = requested if requested in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
         return {
-            "protocolVersion": self._agreed,
+            "protocolVersion": self._agreed_version,
             "capabilities": _CAPABILITIES,
             "serverInfo": self._server,
             "instructions": self._instructions,

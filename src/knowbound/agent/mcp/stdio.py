@@ -37,9 +37,9 @@ MOST_OF_A_LINE = 4 << 20  # bytes; an entry has 20,000 characters at most
 MOST_IN_A_BATCH = 100
 MOST_CALLS = 64  # running or waiting
 _MOST_EVENTS = 1_000  # of hooks, which answer or decline within a second
-_AT_ONCE = 4
+_CALLS_AT_ONCE = 4
 _LAST_SECONDS = 1.0  # for calls that run when the input ends
-_READ = 1 << 16
+_READ_BYTES = 1 << 16
 _LARGEST_ID = 1 << 53  # every client can read it back
 
 
@@ -69,7 +69,7 @@ def lines(source: int) -> Iterator[bytes | None]:
             is_too_long = len(line) > MOST_OF_A_LINE and not line.endswith(b"\n")
             yield None if is_too_long else line.removesuffix(b"\n")
             while is_too_long and line and not line.endswith(b"\n"):
-                line = file.readline(_READ)
+                line = file.readline(_READ_BYTES)
 
 
 def _private_streams() -> tuple[int, int]:
@@ -107,7 +107,7 @@ def _answer(message: object, connection: Connection, calls: _Calls, reply: Reply
         )
         return
     if "method" not in message and ("result" in message or "error" in message):
-        reply(None)  # a response, although we request nothing
+        reply(None)  # it is a response, although we request nothing
         return
     if "id" not in message:
         if message.get("method") == "notifications/cancelled" and isinstance(params := message.get("params"), dict):
@@ -116,9 +116,9 @@ def _answer(message: object, connection: Connection, calls: _Calls, reply: Reply
         return
     id_ = message["id"]
     is_id = isinstance(id_, str) or (type(id_) is int and abs(id_) <= _LARGEST_ID)
-    known = id_ if is_id else None
+    valid_id = id_ if is_id else None
     try:
-        if known is None:
+        if valid_id is None:
             raise ProtocolError(INVALID_REQUEST, "An id is a string or an integer")
         method, params = message.get("method"), message.get("params", {})
         if message.get("jsonrpc") != "2.0" or not isinstance(method, str):
@@ -127,13 +127,13 @@ def _answer(message: object, connection: Connection, calls: _Calls, reply: Reply
             raise ProtocolError(INVALID_PARAMS, "params must be an object")
         result = connection.request(method, params or {})
         if isinstance(result, RequestedCall):
-            calls.start(known, result, reply)
+            calls.start(valid_id, result, reply)
         else:
-            reply(_response(known, result))
+            reply(_response(valid_id, result))
             if method == "tools/list":
                 threading.Thread(target=connection.prepare, daemon=True).start()
     except ProtocolError as error:
-        reply(_error(known, error))
+        reply(_error(valid_id, error))
 
 
 def _refuse(constant: str) -> None:
@@ -187,21 +187,21 @@ class _Calls:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._places = threading.Semaphore(_AT_ONCE)
-        self._wanted: dict[Id, threading.Thread] = {}  # until the answer is sent or the call cancelled
+        self._slots = threading.Semaphore(_CALLS_AT_ONCE)
+        self._threads_by_id: dict[Id, threading.Thread] = {}  # until the answer is sent or the call is cancelled
         self._running: set[threading.Thread] = set()
 
     def start(self, id_: Id, call: RequestedCall, reply: Reply) -> None:
         """Run the call in a thread and reply, unless it is cancelled before."""
         thread = threading.Thread(target=self._run, args=(id_, call, reply), daemon=True)
         with self._lock:
-            if id_ in self._wanted:
+            if id_ in self._threads_by_id:
                 raise ProtocolError(INVALID_REQUEST, "A request with this id is under way")
-            is_taken = len(self._running) < (_MOST_EVENTS if call.tool.is_for_hooks else MOST_CALLS)
-            if is_taken:
-                self._wanted[id_] = thread
+            has_room = len(self._running) < (_MOST_EVENTS if call.tool.is_for_hooks else MOST_CALLS)
+            if has_room:
+                self._threads_by_id[id_] = thread
                 self._running.add(thread)
-        if is_taken:
+        if has_room:
             thread.start()
         else:
             reply(_response(id_, call.error(f"{MOST_CALLS} calls are under way. Try again when one has ended.")))
@@ -210,25 +210,26 @@ class _Calls:
         """Drop the answer of a call; a call that has not begun never runs."""
         with self._lock:
             if type(id_) in (str, int):
-                self._wanted.pop(id_, None)  # type: ignore[call-overload]
+                self._threads_by_id.pop(id_, None)  # type: ignore[call-overload]
 
     def ended(self, seconds: float) -> bool:
         """Wait at most that long for all calls, and report whether they ended."""
-        until = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds
         with self._lock:
             threads = list(self._running)
         for thread in threads:
-            thread.join(max(0.0, until - time.monotonic()))
+            thread.join(max(0.0, deadline - time.monotonic()))
         return not any(thread.is_alive() for thread in threads)
 
     def _run(self, id_: Id, call: RequestedCall, reply: Reply) -> None:
+        """Run a call in its thread when a slot is free; reply without an answer if it was cancelled."""
         me = threading.current_thread()
-        with nullcontext() if call.tool.is_for_hooks else self._places:  # an agent waits for its hooks
-            answer = self._answer(id_, call) if self._wanted.get(id_) is me else {}
+        with nullcontext() if call.tool.is_for_hooks else self._slots:  # an agent waits for its hooks
+            answer = self._answer(id_, call) if self._threads_by_id.get(id_) is me else {}
         with self._lock:
-            is_wanted = self._wanted.get(id_) is me
+            is_wanted = self._threads_by_id.get(id_) is me
             if is_wanted:
-                del self._wanted[id_]
+                del self._threads_by_id[id_]
         try:
             if reply(answer if is_wanted else None) and is_wanted:
                 call.finish()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from knowbound.quality.corrections.answers import Corrections
 
     Answer: TypeAlias = dict[str, Any]  # the JSON of a tool
-    _Done = TypeVar("_Done")
+    _Result = TypeVar("_Result")
 
 MOST_RESULTS = 50
 MOST_OF_A_TEXT = 2_000  # characters of one text in an answer
@@ -73,7 +73,7 @@ class Tools:
         late = keep_current(self._settings)
         items = [item for item in found.items if item.confidence >= min_confidence]
         self._note_pull("unified_search", query, items)
-        return {"results": [_result(item) for item in items]} | ({"late": late} if late else {})
+        return {"results": [_found_as_json(item) for item in items]} | ({"late": late} if late else {})
 
     def kms_show(self, id: str) -> Answer:
         """Show one entry whole, by its id: what it says, its flag, and the file that it comes from.
@@ -90,10 +90,11 @@ class Tools:
         if shown is None:
             words = f"No item {id[:100]} in the index. {late or 'Try: unified_search'}"
             raise InputError("item-unknown", words)
-        given = shown if shown.served else shown.in_force
-        if given:
-            self._note_pull("kms_show", id, [_found(given)], is_shown=len(given.item.content) <= MOST_OF_AN_ENTRY)
-        return _entry(shown) | ({"late": late} if late else {})
+        pulled = shown if shown.served else shown.in_force
+        if pulled:
+            is_whole = len(pulled.item.content) <= MOST_OF_AN_ENTRY
+            self._note_pull("kms_show", id, [_as_found_item(pulled)], is_shown=is_whole)
+        return _shown_as_json(shown) | ({"late": late} if late else {})
 
     def unified_store(
         self,
@@ -129,7 +130,7 @@ class Tools:
         )
         added = self._in_store(lambda store: store.add(new, again=again))
         near = [{"id": copy.id, "content": _cut(copy.content), "similarity": copy.similarity} for copy in added.near]
-        return {"item": _item(added.item), "near": near[:MOST_IN_A_LIST]}
+        return {"item": _item_as_json(added.item), "near": near[:MOST_IN_A_LIST]}
 
     def kms_update(
         self,
@@ -144,11 +145,11 @@ class Tools:
     ) -> Answer:
         """Change what an entry says or is, in place; what is not given stays. again: as for unified_store."""
         edit = _edit(metadata, content=content, type=type, subject=subject, confidence=confidence)
-        return self._corrected(lambda store: store.update(id, edit, note=note, again=again))
+        return self._correct(lambda store: store.update(id, edit, note=note, again=again))
 
     def kms_delete(self, id: str, note: str = "") -> Answer:
         """Delete an entry: it is no longer served, and can be brought back until it is reaped."""
-        return self._corrected(lambda store: store.delete(id, note))
+        return self._correct(lambda store: store.delete(id, note))
 
     def kms_supersede(
         self,
@@ -175,7 +176,7 @@ class Tools:
         def replace(store: KnowledgeStore) -> Answer:
             item = store.supersede(id, by_id=by_id, by=by, note=note, also=also or (), again=again)
             near = [copy._asdict() | {"content": _cut(copy.content)} for copy in store.near_copies(id)]
-            return {"item": _item(item), "near": near}
+            return {"item": _item_as_json(item), "near": near}
 
         return self._in_store(replace, is_correction=True)
 
@@ -185,8 +186,8 @@ class Tools:
         NONE takes off a flag that an agent set; what a person or knowbound holds back stays so.
         """
         if flag == "NONE":
-            return self._corrected(lambda store: store.unflag(id, only_own=True))
-        return self._corrected(lambda store: store.flag(id, flag, note))
+            return self._correct(lambda store: store.unflag(id, only_own=True))
+        return self._correct(lambda store: store.flag(id, flag, note))
 
     def kms_reap(self, older_than_days: int | None = None, dry_run: bool = True) -> Answer:
         """Say what was deleted or superseded longer ago than so many days; dry_run=false removes it for good."""
@@ -218,18 +219,19 @@ class Tools:
             return {"suggestions": []}
         with closing(open_quality_log(self._settings)) as log, closing(open_index(self._settings)) as index:
             waiting = suggestions(log, index, self._settings.root)
-            return {"suggestions": [_suggested(suggestion) for suggestion in waiting[:MOST_IN_A_LIST]]}
+            return {"suggestions": [_suggestion_as_json(suggestion) for suggestion in waiting[:MOST_IN_A_LIST]]}
 
     def kms_accept_suggestion(self, id: str, content: str = "", again: bool = False) -> Answer:
         """Confirm a suggested correction: its draft, or the content that is given, supersedes the entry of that id.
 
         The answer has the new entry. again: as for unified_store.
         """
-        return {"item": _item(self._answered(lambda corrections: corrections.accept(id, content, again=again)))}
+        item = self._answer_suggestion(lambda corrections: corrections.accept(id, content, again=again))
+        return {"item": _item_as_json(item)}
 
     def kms_dismiss(self, id: str, note: str = "") -> Answer:
         """Dismiss a suggested correction: the entry of that id is right as it is."""
-        self._answered(lambda corrections: corrections.dismiss(id, note))
+        self._answer_suggestion(lambda corrections: corrections.dismiss(id, note))
         return {"dismissed": id}
 
     def investigate(self, question: str, kind: str = "", terms: list[str] | None = None) -> Answer:
@@ -293,16 +295,14 @@ class Tools:
         root = self._settings.root
         with indexed(root, self._settings.home, keep=True) as tree:
             event = as_event(pattern, path, glob, str(root))
-            said = rescue(event, tree, home=str(self._settings.home), seconds=SECONDS)
-            if said.is_open and (asker := asker_for(self._settings, judge_for(self._settings, ModelTask.RESCUE))):
+            found = rescue(event, tree, home=str(self._settings.home), seconds=SECONDS)
+            if found.is_open and (asker := asker_for(self._settings, judge_for(self._settings, ModelTask.RESCUE))):
                 from knowbound.lessons.rescue.asking import rescues_by_model
 
                 (by_model,) = rescues_by_model([event], tree, asker)
-                said = by_model if by_model.suggestions else said
-        places = [
-            {"path": suggestion.path, "line": suggestion.line, "why": suggestion.why} for suggestion in said.suggestions
-        ]
-        return {"status": said.status, "rule": said.rule, "text": said.text, "suggestions": places}
+                found = by_model if by_model.suggestions else found
+        places = [{"path": place.path, "line": place.line, "why": place.why} for place in found.suggestions]
+        return {"status": found.status, "rule": found.rule, "text": found.text, "suggestions": places}
 
     def next_questions(self, most: int = 3) -> Answer:
         """Take questions about earlier sessions that the user queued for this agent with a knowbound command.
@@ -338,13 +338,13 @@ class Tools:
 
         return client_of(self._meta)
 
-    def _answered(self, answer: Callable[[Corrections], _Done]) -> _Done:
+    def _answer_suggestion(self, answer: Callable[[Corrections], _Result]) -> _Result:
         """Answer a suggestion; the next session starts with the remaining ones."""
         from knowbound.kms.opening import open_quality_log
         from knowbound.quality.corrections.answers import Corrections
         from knowbound.quality.corrections.loop import show
 
-        def work(store: KnowledgeStore) -> _Done:
+        def work(store: KnowledgeStore) -> _Result:
             with closing(open_quality_log(self._settings)) as log:
                 done = answer(Corrections(log, store, by="mcp", root=self._settings.root, is_person=False))
                 show(self._settings, log, store.index)
@@ -352,8 +352,8 @@ class Tools:
 
         return self._in_store(work, is_correction=True)
 
-    def _corrected(self, correct: Callable[[KnowledgeStore], Item]) -> Answer:
-        return {"item": _item(self._in_store(correct, is_correction=True))}
+    def _correct(self, correct: Callable[[KnowledgeStore], Item]) -> Answer:
+        return {"item": _item_as_json(self._in_store(correct, is_correction=True))}
 
     @contextmanager
     def _index(self) -> Iterator[sqlite3.Connection | None]:
@@ -394,7 +394,7 @@ class Tools:
 
         self._later.append(record)
 
-    def _in_store(self, work: Callable[[KnowledgeStore], _Done], *, is_correction: bool = False) -> _Done:
+    def _in_store(self, work: Callable[[KnowledgeStore], _Result], *, is_correction: bool = False) -> _Result:
         """Open the store for this work; a correction is logged with the session that calls."""
         from knowbound.agent.mcp.caller import Caller, caller_of
         from knowbound.kms.opening import open_knowledge_store
@@ -417,27 +417,27 @@ def _edit(metadata: dict[str, Any] | None, **given: Any) -> ItemEdit:
     return ItemEdit(**given, metadata=metadata or None)
 
 
-def _result(item: FoundItem) -> Answer:
+def _found_as_json(item: FoundItem) -> Answer:
     shown = ("id", "content", "type", "subject", "timestamp", "confidence", "flag", "stale", "backend")
     known: Answer = {name: getattr(item, name) for name in shown}
     measured = {"relevance": round(item.relevance, 3), "score": round(item.score, 4)}
     return known | {"content": _cut(item.content), "flag": item.flag or None} | measured
 
 
-def _entry(shown: ShownItem) -> Answer:
+def _shown_as_json(shown: ShownItem) -> Answer:
     """Return an item as JSON: without its content if it is not served, without any words if it was screened out."""
     where = {"backends": list(shown.backends), "served": shown.served}
     if shown.served:
-        return {"item": _item(shown.item) | where | {"content": _cut(shown.item.content, MOST_OF_AN_ENTRY)}}
-    in_force = _entry(shown.in_force)["item"] if shown.in_force else None
+        return {"item": _item_as_json(shown.item) | where | {"content": _cut(shown.item.content, MOST_OF_AN_ENTRY)}}
+    in_force = _shown_as_json(shown.in_force)["item"] if shown.in_force else None
     if shown.screened:
         return {"item": {"id": shown.item.id, **where, "kept_back": shown.screened}, "in_force": in_force}
-    known = _item(shown.item) | where
+    known = _item_as_json(shown.item) | where
     del known["content"]
     return {"item": known, "in_force": in_force}
 
 
-def _suggested(suggestion: Suggestion) -> Answer:
+def _suggestion_as_json(suggestion: Suggestion) -> Answer:
     where = {
         "raised": suggestion.raised,
         "session": suggestion.session,
@@ -454,14 +454,14 @@ def _suggested(suggestion: Suggestion) -> Answer:
     return {"id": suggestion.item, **texts, "no_draft": missing, **where, **state}
 
 
-def _found(shown: ShownItem) -> FoundItem:
+def _as_found_item(shown: ShownItem) -> FoundItem:
     from knowbound.kms.search.ranking import FoundItem
 
     item = shown.item
     return FoundItem(item.id, shown.backends[0], shown.content_sha, confidence=item.confidence, content=item.content)
 
 
-def _item(item: Item) -> Answer:
+def _item_as_json(item: Item) -> Answer:
     import msgspec
 
     known: Answer = msgspec.to_builtins(item)

@@ -25,7 +25,7 @@ from knowbound.core.signal import HedgingVerdict, SignalType, Status
 from knowbound.errors import ConfigError, InputError, StoreError
 from knowbound.gaps import observe as observing
 from knowbound.gaps.stored import Filters, newest_report, since
-from knowbound.judge.hedging.verdict import HedgingCandidate
+from knowbound.judge.hedging.verdict import HedgingCandidate, failed_verdict
 from knowbound.report.gaps.observe import Format, render_observe
 from knowbound.report.model import ObserveReport
 from knowbound.stats.figures import WARNING, HedgeJudging
@@ -411,7 +411,7 @@ class CostlyJudge:
     def known(self, candidate: HedgingCandidate) -> HedgingVerdict | None:
         return self.given.get(candidate.sentence)
 
-    def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | None]:
+    def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict]:
         self.asked += [candidate.sentence for candidate in candidates]
         found = [HedgingVerdict(True, 0.9, "said so", self.version) for _ in candidates]
         self.given |= {one.sentence: verdict for one, verdict in zip(candidates, found, strict=True)}
@@ -445,7 +445,7 @@ def test_a_judge_with_a_cap_never_lowers_the_rate_by_what_it_was_not_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Never(CostlyJudge):
-        def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | None]:
+        def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict]:
             return [HedgingVerdict(False, 0.9, "a plan", self.version) for _ in super().judge(candidates)]
 
     monkeypatch.setattr("knowbound.gaps.reading.judge_of", lambda settings: Never())
@@ -469,9 +469,10 @@ def test_a_verdict_that_failed_is_asked_for_again(tmp_path: Path, monkeypatch: p
     class Failing(CostlyJudge):
         failing = True
 
-        def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict | None]:
+        def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict]:
             self.asked += [candidate.sentence for candidate in candidates]
-            verdict = None if self.failing else HedgingVerdict(False, 0.9, "a plan", self.version)
+            failed = failed_verdict("no answer", self.version)
+            verdict = failed if self.failing else HedgingVerdict(False, 0.9, "a plan", self.version)
             return [verdict for _ in candidates]
 
     judge = Failing()

@@ -148,7 +148,9 @@ Path = tuple[str | int, ...]  # the keys and indices that lead to a value
 APPEND = -1  # in a path: behind the last item of a list
 
 # White space and comments. Clients also allow a comma behind the last element.
-_SPACE = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\n]*|/\*.*?\*/)*+", re.S)
+# Each alternative fits a text in one way: without possessive groups (wrong before Python 3.11.5) it stays linear.
+_COMMENT = r"//[^\n]*(?:\n|\Z)|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/"
+_SPACE = re.compile(rf"(?:[ \t\r\n\ufeff]|{_COMMENT})*")
 _EXTRA = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<extra>\ufeff|//[^\n]*|/\*.*?\*/|,(?=' + _SPACE.pattern + r"[\]}]))", re.S)
 _HEADER = re.compile(r"[ \t]*\[")  # of a TOML table
 _IDLE = re.compile(r"[ \t]*(?:#.*)?\r?\n?")  # a blank line or a comment in TOML

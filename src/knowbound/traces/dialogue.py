@@ -32,15 +32,15 @@ ROLES = {
 }  # fmt: skip
 REQUEST_ITEMS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
 RESULT_ITEMS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
-_TEXTS = frozenset({"text", "input_text", "output_text"})
-_OPEN_STEPS = 20  # steps that may wait for a late result; the oldest of more is handed on without it
+_TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+_MOST_OPEN_STEPS = 20  # steps that may wait for a late result; the oldest of more is handed on without it
 
 # Texts of a client in the user's role.
-_CLIENT = re.compile(
+_CLIENT_TEXT = re.compile(
     r"\s*<(?:system[-_]reminder|environment_(?:context|details)|user_instructions|session_context|state_snapshot"
     r"|hook_context|command-name|local-command-\w+)\b"
 )
-_FAILED = re.compile(
+_ERROR_REPORT = re.compile(
     r"""\s*(?:error(?:\s+\w+){0,4}\s*[:\]]|\[error|<(?:tool_use_)?error>|traceback \(most recent"""
     r"""|[\w.]{0,80}(?:error|exception):\s"""
     r"""|\{\s*"(?:error|isError)"\s*:\s*(?!null|false|""|\{\})|(?:file|path|directory) (?:not found|does not exist))""",
@@ -137,38 +137,39 @@ def read_parts(content: object) -> tuple[list[str], list[ToolRequest], list[Tool
             requests.append(_request(call))
         elif isinstance(answer := part.get("functionResponse"), dict):
             results.append(_function_response(answer))
-        elif not kind or kind in _TEXTS:
+        elif not kind or kind in _TEXT_PARTS:
             texts.append(text_in(part, "text", "content"))
     return [text for text in texts if text.strip()], requests, results
 
 
 def follow(messages: Iterable[Message], path: str = "", agent_id: str = "") -> Iterator[Event]:
     """Yield the events of a conversation in order; a step waits for the results of its calls."""
-    waiting: deque[_UnfinishedStep] = deque()
+    unfinished: deque[_UnfinishedStep] = deque()
     for message in messages:
         for result in message.results:
-            any(step.take(result) for step in waiting)  # by the first step that has a call for it
+            any(step.assign(result) for step in unfinished)  # by the first step that has a call for it
         if message.role == "assistant":
-            if message.joins and waiting and not waiting[-1].results:
-                waiting[-1].join(message)
+            if message.joins and unfinished and not unfinished[-1].results:
+                unfinished[-1].add(message)
             else:
-                waiting.append(_UnfinishedStep(message))
+                unfinished.append(_UnfinishedStep(message))
         elif message.texts:
-            while waiting:
-                yield waiting.popleft().step(path, agent_id)
+            while unfinished:
+                yield unfinished.popleft().step(path, agent_id)
             yield from _prompt_or_injections(message, path)
-        while len(waiting) > _OPEN_STEPS or (len(waiting) > 1 and waiting[0].is_complete()):
-            yield waiting.popleft().step(path, agent_id)
-    while waiting:
-        yield waiting.popleft().step(path, agent_id)
+        while len(unfinished) > _MOST_OPEN_STEPS or (len(unfinished) > 1 and unfinished[0].is_complete()):
+            yield unfinished.popleft().step(path, agent_id)
+    while unfinished:
+        yield unfinished.popleft().step(path, agent_id)
 
 
 def _prompt_or_injections(message: Message, path: str) -> Iterator[Event]:
+    """Yield the user's own words as a prompt, and text of the system or the client as injections."""
     own = []
     for text in message.texts:
         if message.role == "system":
             yield Injection("system", text, line=message.line)
-        elif message.role == "tool" or _CLIENT.match(text):
+        elif message.role == "tool" or _CLIENT_TEXT.match(text):
             yield Injection("client", text, line=message.line)
         else:
             own.append(text)
@@ -183,32 +184,33 @@ class _UnfinishedStep:
         self.messages: list[Message] = []
         self.requests: list[ToolRequest] = []
         self.results: dict[int, ToolResult] = {}
-        self._open: dict[tuple[str, ...], deque[int]] = {}  # open calls in order, by each key that finds them
-        self.join(message)
+        self._open_calls: dict[tuple[str, ...], deque[int]] = {}  # open calls in order, by each key that finds them
+        self.add(message)
 
-    def join(self, message: Message) -> None:
+    def add(self, message: Message) -> None:
         """Add a further message of the same step."""
         self.messages.append(message)
         for request in message.requests:
             keys = [("named", request.name), ("any",)]
             keys += [("id", request.id)] if request.id else [("named without id", request.name), ("without id",)]
             for key in keys:
-                self._open.setdefault(key, deque()).append(len(self.requests))
+                self._open_calls.setdefault(key, deque()).append(len(self.requests))
             self.requests.append(request)
 
-    def take(self, result: ToolResult) -> bool:
+    def assign(self, result: ToolResult) -> bool:
         """Assign a result to the open call of its id; without an id, to the first open call of its name."""
         if result.id:
             keys = [("id", result.id), ("named without id", result.name) if result.name else ("without id",)]
         else:
             keys = [("named", result.name) if result.name else ("any",)]
-        found = [number for key in keys if (number := self._first(key)) is not None]
+        found = [number for key in keys if (number := self._first_open(key)) is not None]
         if found:
             self.results[min(found)] = result
         return bool(found)
 
-    def _first(self, key: tuple[str, ...]) -> int | None:
-        numbers = self._open.get(key, ())
+    def _first_open(self, key: tuple[str, ...]) -> int | None:
+        """Return the number of the first call under a key that lacks its result."""
+        numbers = self._open_calls.get(key, ())
         while numbers and numbers[0] in self.results:
             numbers.popleft()
         return numbers[0] if numbers else None
@@ -217,6 +219,7 @@ class _UnfinishedStep:
         return len(self.results) == len(self.requests)
 
     def step(self, path: str, agent_id: str) -> Step:
+        """Return the step of the messages; calls whose result never came have no output."""
         first = self.messages[0]
         calls = []
         for number, request in enumerate(self.requests):
@@ -242,12 +245,13 @@ def _request(raw: dict[str, Any]) -> ToolRequest:
     id_ = text_in(raw, "call_id", "id")
     if isinstance(action := raw.get("action"), dict):
         return ToolRequest(id_, "local_shell", action)
-    inner = next((inner for nest in ("function", "custom") if isinstance(inner := raw.get(nest), dict)), raw)
-    given = next((inner[key] for key in ("input", "arguments", "args") if inner.get(key) is not None), None)
-    return ToolRequest(id_, text_in(inner, "name"), as_input(given))
+    call = next((call for nest in ("function", "custom") if isinstance(call := raw.get(nest), dict)), raw)
+    arguments = next((call[key] for key in ("input", "arguments", "args") if call.get(key) is not None), None)
+    return ToolRequest(id_, text_in(call, "name"), as_input(arguments))
 
 
 def _result(raw: dict[str, Any], content: object) -> ToolResult:
+    """Return a result from a part, an item, or a message of the role tool, which name the call by different keys."""
     ids = raw.get("tool_call_ids")
     id_ = text_in(raw, "tool_use_id", "tool_call_id", "call_id", "id")
     if not id_ and isinstance(ids, list) and ids and isinstance(ids[0], str):
@@ -268,18 +272,18 @@ def _function_response(raw: dict[str, Any]) -> ToolResult:
 
 def is_error_report(text: str) -> bool:
     """Report whether an output starts like an error report, for dialects without a flag for errors."""
-    return _FAILED.match(text[:200]) is not None
+    return _ERROR_REPORT.match(text[:200]) is not None
 
 
-def as_input(given: object) -> dict[str, Any]:
+def as_input(value: object) -> dict[str, Any]:
     """Return a call's input as a mapping, from a mapping or JSON text. Other text is kept under `input`."""
-    if isinstance(given, str):
+    if isinstance(value, str):
         try:
-            parsed = msgspec.json.decode(given)
+            parsed = msgspec.json.decode(value)
         except (ValueError, RecursionError):
-            return {"input": given} if given else {}
-        given = parsed if isinstance(parsed, dict) else {"input": given}
-    return given if isinstance(given, dict) else {}
+            return {"input": value} if value else {}
+        value = parsed if isinstance(parsed, dict) else {"input": value}
+    return value if isinstance(value, dict) else {}
 
 
 def as_text(content: object) -> str:
@@ -359,28 +363,28 @@ class OpenStep(msgspec.Struct):
                 calls.append(call)
             else:
                 calls.append(finish_call(id_, call.name, call.input, None, outcome=unanswered, line=call.line))
-        about = (self.agent_id, self.time, self.path, self.line, self.tokens, self.model)
-        return Step(self.id, tuple(self.said), tuple(calls), *about)
+        place = (self.agent_id, self.time, self.path, self.line)
+        return Step(self.id, tuple(self.said), tuple(calls), *place, tokens=self.tokens, model=self.model)
 
 
 class RunningCommands:
     """Commands that outlive their call: a later look at a shell is judged as its command, with all its output."""
 
     def __init__(self, tool: str, key: str) -> None:
-        self._tool, self._key = tool, key  # the shell tool, and the name of its command in the input
-        self._known: dict[str, tuple[str, str]] = {}  # by shell: the command and its output so far
+        self._shell_tool, self._command_key = tool, key  # the shell tool, and the name of its command in the input
+        self._by_shell: dict[str, tuple[str, str]] = {}  # by shell: the command and its output so far
 
-    def follow(
+    def judged_as(
         self, request: PendingCall, output: str, *, looks_at: str, runs_in: str
     ) -> tuple[str, dict[str, Any], str]:
         """Return the name, input and output that a call is judged by: it may look at a shell, or go on in one."""
         name, input_ = request.name, request.input
-        if looks_at in self._known:
-            command, earlier = self._known[looks_at]  # clients do not always say that it has ended
-            name, input_, output = self._tool, {self._key: command}, earlier + output
-            self._known[looks_at] = (command, output[:_MAX_RUNNING])
+        if looks_at in self._by_shell:
+            command, earlier = self._by_shell[looks_at]  # clients do not always say that it has ended
+            name, input_, output = self._shell_tool, {self._command_key: command}, earlier + output
+            self._by_shell[looks_at] = (command, output[:_MAX_RUNNING])
         if runs_in:
-            self._known[runs_in] = (text_in(input_, self._key), output[:_MAX_RUNNING])
+            self._by_shell[runs_in] = (text_in(input_, self._command_key), output[:_MAX_RUNNING])
         return name, input_, output
 
 
@@ -392,7 +396,7 @@ class KnownIds:
         self._hashes: set[int] | None = None if is_single_file else set()
 
     def is_new(self, id_: Hashable, *, is_message: bool = True) -> bool:
-        """Report whether the id is new; a repeated message is counted."""
+        """Take in an id, and report whether it is new; a repeated message is counted."""
         if self._hashes is None:
             return True
         before = len(self._hashes)
@@ -408,7 +412,7 @@ def injected(source: str, text: str, line: int, path: str = "") -> Injection:
     return Injection(source, text[:_MAX_INJECTED], path, line)
 
 
-def by_item(injection: Injection) -> list[Injection]:
+def split_by_item(injection: Injection) -> list[Injection]:
     """Return an injection for each item of a bundle of knowbound, with its id; the injection itself for other text."""
     items = items_in(injection.content)
     return [replace(injection, content=item.content, item=item.id) for item in items] or [injection]

@@ -54,7 +54,7 @@ class _History:
         self.said: list[str] = []
         self.calls: list[ToolCall] = []
         self.tokens: int | None = None
-        self.at = 0  # first line of what is collected
+        self.first_line = 0  # of what is collected; 0: nothing yet
 
     def events(self, tally: Tally) -> Iterator[Event]:
         for number, raw in read_lines(self.path, tally):
@@ -68,14 +68,14 @@ class _History:
             elif text.startswith("####"):
                 if not self.prompt:
                     yield from self._flush()
-                    self.at = number
+                    self.first_line = number
                 self.prompt.append(text[4:].strip())
             elif text.startswith(">"):
                 yield from self._prompt()
-                self._own_line(text[1:].strip(), number)
+                self._aider_line(text[1:].strip(), number)
             elif text:
                 yield from self._prompt()
-                self.at = self.at or number
+                self.first_line = self.first_line or number
                 self.said.append(text)
         yield from self._flush()
 
@@ -86,12 +86,12 @@ class _History:
             return
         words = _ASKS.sub("", words, count=1)
         if words.startswith(("/", "!")):
-            yield Injection("client", words, line=self.at)
+            yield Injection("client", words, line=self.first_line)
         else:
-            yield Prompt(f"L{self.at}", words, "", str(self.path), self.at)
-        self.at = 0
+            yield Prompt(f"L{self.first_line}", words, "", str(self.path), self.first_line)
+        self.first_line = 0
 
-    def _own_line(self, text: str, number: int) -> None:
+    def _aider_line(self, text: str, number: int) -> None:
         """Take what Aider did or counted."""
         if edited := _EDITED.match(text):
             given = {"path": edited[1]}
@@ -106,16 +106,17 @@ class _History:
             )
         elif tokens := _TOKENS.match(text):
             self.tokens = (self.tokens or 0) + _number(tokens[1], tokens[2]) + _number(tokens[3], tokens[4])
-        self.at = self.at or number
+        self.first_line = self.first_line or number
 
     def _flush(self) -> Iterator[Event]:
         """Yield what was collected since the last prompt."""
         yield from self._prompt()
         text = "\n".join(self.said).strip()
         if text or self.calls:
-            said = (AgentText(f"L{self.at}", text, self.at),) if text else ()
-            yield Step(f"L{self.at}", said, tuple(self.calls), "", "", str(self.path), self.at, self.tokens)
-        self.said, self.calls, self.tokens, self.at = [], [], None, 0
+            id_, line = f"L{self.first_line}", self.first_line
+            said = (AgentText(id_, text, line),) if text else ()
+            yield Step(id_, said, tuple(self.calls), path=str(self.path), line=line, tokens=self.tokens)
+        self.said, self.calls, self.tokens, self.first_line = [], [], None, 0
 
 
 def _number(digits: str, thousands: str) -> int:

@@ -29,7 +29,7 @@ from knowbound.traces.source import Tally
 from knowbound.traces.values import first_value, read_values
 
 _LISTS = ("messages", "input")
-_SHOWN = 5  # messages that are read to recognise a list
+_RECOGNISED_BY = 5  # messages by which a list is recognised
 _SESSION_KEYS = ("session_id", "conversation_id", "thread_id", "id")
 
 
@@ -44,7 +44,7 @@ class Chat:
         listed = _listed(value)
         if listed is None:
             return Identity("") if _is_message(value) else None
-        shown = (listed[:-1] or listed)[:_SHOWN]  # the last may be cut
+        shown = (listed[:-1] or listed)[:_RECOGNISED_BY]  # the last may be cut
         return Identity("") if shown and all(map(_is_message, shown)) else None
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
@@ -69,11 +69,11 @@ def _read_file(path: Path, tally: Tally) -> Iterator[Event]:
 
 
 def _conversation(value: object, listed: list[Any], path: Path, number: int, tally: Tally) -> Iterator[Event]:
-    about = value if isinstance(value, dict) else {}
-    own = path.stem if number == 1 else f"{path.stem}:{number}"
-    yield Start(text_in(about, *_SESSION_KEYS) or own, Chat.name, text_in(about, "cwd"))
+    document = value if isinstance(value, dict) else {}
+    default_id = path.stem if number == 1 else f"{path.stem}:{number}"
+    yield Start(text_in(document, *_SESSION_KEYS) or default_id, Chat.name, text_in(document, "cwd"))
     for key in ("system", "instructions"):
-        if text := as_text(about.get(key)):
+        if text := as_text(document.get(key)):
             yield Injection("system", text, line=number)
     yield from follow(_messages(enumerate(listed), path, "M", tally, number), str(path))
 

@@ -35,7 +35,7 @@ from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from knowbound.traces.values import dicts, first_value, new_tokens, read_values
 
-_WORDS = re.compile(r"<(task|user_message|feedback|answer|user_input)\b[^<>]{0,200}>")
+_USER_WORDS = re.compile(r"<(task|user_message|feedback|answer|user_input)\b[^<>]{0,200}>")
 _MOST_UNCLOSED = 5  # names of elements that may lack their end
 _TOOLS = (
     "access_mcp_resource|apply_diff|ask_followup_question|attempt_completion|browser_action|codebase_search"
@@ -45,15 +45,15 @@ _TOOLS = (
 )
 _CALL = re.compile(rf"^<({_TOOLS})>\s*$", re.MULTILINE)
 _PARAMETER = re.compile(r"<(\w{1,40})>")
-_ANSWERS = ("result", "question", "response")  # parameters that are the agent's words to the user
-_ANSWERING = frozenset({"attempt_completion", "ask_followup_question", "plan_mode_respond"})
-_RESULT = re.compile(r"\[(\w+)\b(?:.{0,20000}?)?\] Result:\n?", re.DOTALL)
+_ANSWER_PARAMETERS = ("result", "question", "response")  # parameters that are the agent's words to the user
+_ANSWERING_TOOLS = frozenset({"attempt_completion", "ask_followup_question", "plan_mode_respond"})
+_RESULT_HEADING = re.compile(r"\[(\w+)\b(?:.{0,20000}?)?\] Result:\n?", re.DOTALL)
 _ROO = "<slug>"
 _MCP = "use_mcp_tool"
-_PATH = re.compile(r"<(path)>")
+_PATH_ELEMENT = re.compile(r"<(path)>")
 _FOLDER = re.compile(r"# Current (?:Working|Workspace) Directory \((.{1,1000}?)\) Files")
-_OF_RESULTS = {"subagents": "use_subagents", "use_mcp_tool": ""}  # tools that are called by another name
-_BY_USER = re.compile(r"\s*The user ")
+_NAME_IN_CALL = {"subagents": "use_subagents", "use_mcp_tool": ""}  # tools that are called by another name
+_USER_REPLY = re.compile(r"\s*The user ")
 _EXIT_CODE = re.compile(
     r"\s*\[?Command (?:executed successfully|failed|exited)[^\n]{0,20}?(?:exit )?code (-?\d{1,5})"
     r"\)?[.\]]*\s*(?:Output:\n|\[stderr\]\n)?"
@@ -84,25 +84,25 @@ class Cline:
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
         """Yield the events of one session."""
-        about: dict[str, Any] = {}
-        listed: list[tuple[Path, dict[str, Any]]] = []
+        session_data: dict[str, Any] = {}
+        documents: list[tuple[Path, dict[str, Any]]] = []
         for path in files:
             for number, value in read_values(path, tally):
                 if isinstance(value, list):
-                    listed.append((path, {"messages": value}))
+                    documents.append((path, {"messages": value}))
                 elif isinstance(value, dict) and isinstance(value.get("messages"), list):
-                    listed.append((path, value))
+                    documents.append((path, value))
                 elif isinstance(value, dict) and "workspace_root" in value:
-                    about = value
+                    session_data = value
                 else:
                     tally.skip(str(path), number, "foreign")
-        for path, value in listed:
+        for path, value in documents:
             raws = dicts(value["messages"])
-            session = text_in(value, "sessionId") or text_in(about, "session_id") or path.parent.name
+            session = text_in(value, "sessionId") or text_in(session_data, "session_id") or path.parent.name
             first = [_text(block) for raw in raws[:1] for block in _blocks(raw)]
             # The folder that the client names in its first message to the model.
             named = next((found[1] for text in first if (found := _FOLDER.search(text))), "")
-            folder = text_in(about, "cwd") or named
+            folder = text_in(session_data, "cwd") or named
             agent = "roo-code" if any(_ROO in text for text in first) else Cline.name
             yield Start(session, agent, folder, time=iso_time(raws[0].get("ts"), 1000) if raws else "")
             yield from follow(_messages(raws), str(path))
@@ -115,49 +115,65 @@ def _blocks(raw: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _messages(raws: list[dict[str, Any]]) -> Iterator[Message]:
     for line, raw in enumerate(raws, 1):
-        id_, time, blocks = text_in(raw, "id") or f"M{line}", iso_time(raw.get("ts"), 1000), _blocks(raw)
         if raw.get("role") == "assistant" and raw.get("isSummary") is not True:
-            texts, asked = list[str](), list[ToolRequest]()
-            for block in blocks:
-                if block.get("type") == "tool_use":
-                    asked.append(_request(block))
-                else:
-                    text, called = _calls_in(_text(block))
-                    texts, asked = [*texts, text], asked + called
-            for request in asked:
-                texts += [text_in(request.input, *_ANSWERS)] if request.name in _ANSWERING else []
-            said, model = tuple(filter(str.strip, texts)), text_in(as_input(raw.get("modelInfo")), "modelId", "id")
-            yield Message(
-                "assistant", id_, said, tuple(asked), (), False, time, line, _new_tokens(raw.get("metrics")), model
-            )
+            yield _message_of_agent(raw, line)
+        else:
+            yield from _messages_of_user(raw, line)
+
+
+def _message_of_agent(raw: dict[str, Any], line: int) -> Message:
+    """Return a message of the agent with its calls, of which some are asked for in its text."""
+    texts, asked = list[str](), list[ToolRequest]()
+    for block in _blocks(raw):
+        if block.get("type") == "tool_use":
+            asked.append(_request(block))
+        else:
+            text, called = _calls_in(_text(block))
+            texts, asked = [*texts, text], asked + called
+    for request in asked:
+        texts += [text_in(request.input, *_ANSWER_PARAMETERS)] if request.name in _ANSWERING_TOOLS else []
+    return Message(
+        "assistant",
+        text_in(raw, "id") or f"M{line}",
+        texts=tuple(filter(str.strip, texts)),
+        requests=tuple(asked),
+        time=iso_time(raw.get("ts"), 1000),
+        line=line,
+        tokens=_new_tokens(raw.get("metrics")),
+        model=text_in(as_input(raw.get("modelInfo")), "modelId", "id"),
+    )
+
+
+def _messages_of_user(raw: dict[str, Any], line: int) -> Iterator[Message]:
+    """Yield the results and the client's texts of a message in the user's role, then the user's own words."""
+    id_, time = text_in(raw, "id") or f"M{line}", iso_time(raw.get("ts"), 1000)
+    results, words, others = list[ToolResult](), list[str](), list[str]()
+    announced = ""  # the tool whose heading the part before is, without its result
+    for block in _blocks(raw):
+        text = _text(block)
+        heading = _RESULT_HEADING.match(text)
+        begin = heading.end() if heading else 0
+        tool = heading[1] if heading else announced
+        if block.get("type") == "tool_result":
+            results.append(_result_of_block(block))
+        elif heading and not text[begin:].strip():
+            announced = tool
             continue
-        results, words, others = list[ToolResult](), list[str](), list[str]()
-        headed = ""  # the tool that the part before is the heading of
-        for block in blocks:
-            text, heading = _text(block), _RESULT.match(_text(block))
-            if block.get("type") == "tool_result":
-                results.append(_result_of_block(block))
-            elif heading and not text[heading.end() :].strip():
-                headed = heading[1]
-                continue
-            elif heading or headed:
-                results.append(
-                    _result("", text[heading.end() if heading else 0 :], _asked_as(heading[1] if heading else headed))
-                )
-            of = heading[1] if heading else headed
-            is_words = not of or of in _ANSWERING or _BY_USER.match(text, heading.end() if heading else 0)
-            own = [inside.strip() for _, inside in _elements(text, _WORDS)] if is_words else []
-            words += filter(None, own)
-            others += [text] if text.strip() and not own and not heading and not headed else []
-            headed = ""
-        results += [_result("", "", _asked_as(headed))] if headed else []
-        yield Message("tool", id_, tuple(others), (), tuple(results), False, time, line)
-        if words:
-            yield Message("user", id_, tuple(words), time=time, line=line)
+        elif tool:
+            results.append(_result("", text[begin:], _name_in_call(tool)))
+        is_words = not tool or tool in _ANSWERING_TOOLS or _USER_REPLY.match(text, begin)
+        own = [inside.strip() for _, inside in _elements(text, _USER_WORDS)] if is_words else []
+        words += filter(None, own)
+        others += [text] if text.strip() and not own and not tool else []
+        announced = ""
+    results += [_result("", "", _name_in_call(announced))] if announced else []
+    yield Message("tool", id_, tuple(others), results=tuple(results), time=time, line=line)
+    if words:
+        yield Message("user", id_, tuple(words), time=time, line=line)
 
 
-def _asked_as(tool: str) -> str:
-    return _OF_RESULTS.get(tool, tool)
+def _name_in_call(tool: str) -> str:
+    return _NAME_IN_CALL.get(tool, tool)
 
 
 def _elements(text: str, start: re.Pattern[str]) -> Iterator[tuple[str, str]]:
@@ -175,7 +191,7 @@ def _elements(text: str, start: re.Pattern[str]) -> Iterator[tuple[str, str]]:
 
 def _calls_in(text: str) -> tuple[str, list[ToolRequest]]:
     """Return a text without the calls in it, and these; the last may have been cut off."""
-    found, rest, at = list[ToolRequest](), list[str](), 0
+    requests, rest, at = list[ToolRequest](), list[str](), 0
     while opened := _CALL.search(text, at):
         rest.append(text[at : opened.start()])
         end = text.find(f"</{opened[1]}>", opened.end())
@@ -184,13 +200,13 @@ def _calls_in(text: str) -> tuple[str, list[ToolRequest]]:
         name, input_ = opened[1], {key: value.strip() for key, value in _elements(inside, _PARAMETER)}
         if name == _MCP:
             name = f"mcp__{input_.get('server_name', '')}__{input_.get('tool_name', '')}"
-            found.append(ToolRequest("", name, as_input(input_.get("arguments"))))
+            requests.append(ToolRequest("", name, as_input(input_.get("arguments"))))
         elif "args" in input_:  # several files
-            paths = [value.strip() for key, value in _elements(input_["args"], _PATH) if key == "path"]
-            found.append(ToolRequest("", name, {"paths": paths}))
+            paths = [value.strip() for key, value in _elements(input_["args"], _PATH_ELEMENT) if key == "path"]
+            requests.append(ToolRequest("", name, {"paths": paths}))
         else:
-            found.append(ToolRequest("", name, input_))
-    return "".join([*rest, text[at:]]), found
+            requests.append(ToolRequest("", name, input_))
+    return "".join([*rest, text[at:]]), requests
 
 
 def _text(block: dict[str, Any]) -> str:
@@ -200,12 +216,12 @@ def _text(block: dict[str, Any]) -> str:
 def _request(block: dict[str, Any]) -> ToolRequest:
     """Return a call; files of a list are its paths."""
     input_ = as_input(block.get("input"))
-    paths = [text_in(one, "path") for one in dicts(input_.get("files"))]
+    paths = [text_in(file, "path") for file in dicts(input_.get("files"))]
     return ToolRequest(text_in(block, "id"), text_in(block, "name"), {**input_, "paths": paths} if paths else input_)
 
 
 def _result_of_block(block: dict[str, Any]) -> ToolResult:
-    parts = [one for one in dicts(block.get("content")) if "success" in one]
+    parts = [part for part in dicts(block.get("content")) if "success" in part]
     id_, name = text_in(block, "tool_use_id"), text_in(block, "name")
     if not parts:
         text = as_text(block.get("content"))
@@ -224,13 +240,13 @@ def _result(id_: str, text: str, name: str, *, is_error: bool | None = None) -> 
     elif _FAILED.match(text) and code is None:
         outcome = failure(text)
     if code is not None:
-        return ToolResult(id_, text[code.end() :], False, name, int(code[1]), outcome)
+        return ToolResult(id_, text[code.end() :], name=name, exit_code=int(code[1]), outcome=outcome)
     failed = is_error if is_error is not None else is_error_report(text)
-    return ToolResult(id_, text, failed and outcome is None, name, None, outcome)
+    return ToolResult(id_, text, failed and outcome is None, name, outcome=outcome)
 
 
 def _new_tokens(raw: object) -> int | None:
-    about = as_input(raw)
-    about = as_input(about.get("tokens")) or about
+    counts = as_input(raw)
+    counts = as_input(counts.get("tokens")) or counts
     names = (("prompt", "inputTokens"), ("cached", "cacheReadTokens"), ("completion", "outputTokens"))
-    return new_tokens(*(about.get(short, about.get(long)) for short, long in names))
+    return new_tokens(*(counts.get(short, counts.get(long)) for short, long in names))

@@ -35,7 +35,7 @@ from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from knowbound.traces.values import dicts, lines_of_head, read_objects
 
-_TYPE = re.compile(r"(?:session|assistant|user|tool|system|hook|permission|subagent|skill)\.[a-z_]+|abort")
+_LINE_TYPE = re.compile(r"(?:session|assistant|user|tool|system|hook|permission|subagent|skill)\.[a-z_]+|abort")
 
 _CLIENT_MESSAGE = re.compile(r"\s*<(?:skill-context|system_notification|system_reminder)\b")
 # Endings that the client puts behind the output of a shell call.
@@ -54,7 +54,7 @@ class CopilotCli:
         found: Identity | None = None
         for line in lines_of_head(head):
             kind, time, data = text_in(line, "type"), text_in(line, "timestamp"), line.get("data")
-            if not isinstance(data, dict) or not _TYPE.fullmatch(kind):
+            if not isinstance(data, dict) or not _LINE_TYPE.fullmatch(kind):
                 continue
             if kind in ("session.start", "session.resume") and text_in(data, "sessionId"):
                 return Identity(text_in(data, "sessionId"), "", time)
@@ -72,12 +72,12 @@ class _EventLog:
 
     def __init__(self, tally: Tally, several: bool) -> None:
         self.tally = tally
-        self.known = KnownIds(tally, is_single_file=not several)
-        self.open: dict[str, OpenStep] = {}
-        self.asked: dict[str, str] = {}  # call without a result yet → agent
-        self.waiting: list[Event] = []
-        self.running = RunningCommands("bash", "command")
-        self.instructions: set[int] = set()  # hashes: the same text is injected once
+        self.known_ids = KnownIds(tally, is_single_file=not several)
+        self.open_steps: dict[str, OpenStep] = {}
+        self.agent_of_call: dict[str, str] = {}  # call without a result yet → agent
+        self.events_after_step: list[Event] = []
+        self.running_commands = RunningCommands("bash", "command")
+        self.known_instructions: set[int] = set()  # hashes: the same text is injected once
         self.started = False
         self.path = self.folder = ""
 
@@ -88,14 +88,14 @@ class _EventLog:
                 if isinstance(data := line.get("data"), dict):
                     kind, id_ = text_in(line, "type"), text_in(line, "id")
                     is_message = kind in ("user.message", "assistant.message")
-                    if not id_ or self.known.is_new(id_, is_message=is_message):
+                    if not id_ or self.known_ids.is_new(id_, is_message=is_message):
                         yield from self._event(kind, id_, line, data, number)
         yield from self._complete_all()
 
     def _event(self, kind: str, id_: str, line: dict[str, Any], data: dict[str, Any], number: int) -> Iterator[Event]:
         time = text_in(line, "timestamp")
         agent_id = text_in(line, "agentId") or text_in(data, "parentToolCallId")
-        if not self.started and _TYPE.fullmatch(kind):
+        if not self.started and _LINE_TYPE.fullmatch(kind):
             self.started = True
             self.folder = text_in(as_input(data.get("context")), "cwd")
             version = text_in(data, "copilotVersion")
@@ -110,8 +110,8 @@ class _EventLog:
             yield from self._complete_all()
             yield Broken(cut(text_in(data, "message", "errorType") or kind, MAX_REASON), number)
         elif not agent_id:
-            self.waiting += self._injected(kind, id_ or f"L{number}", data, time, number)
-            if not self.open.get(""):
+            self.events_after_step += self._injected(kind, id_ or f"L{number}", data, time, number)
+            if not self.open_steps.get(""):
                 yield from self._release()
 
     def _injected(self, kind: str, id_: str, data: dict[str, Any], time: str, number: int) -> Iterator[Event]:
@@ -126,8 +126,8 @@ class _EventLog:
         elif kind == "system.message":
             for part in text.split("<custom_instruction>")[1:]:
                 content, end, _ = part.partition("</custom_instruction>")
-                if end and hash(content.strip()) not in self.instructions:
-                    self.instructions.add(hash(content.strip()))
+                if end and hash(content.strip()) not in self.known_instructions:
+                    self.known_instructions.add(hash(content.strip()))
                     yield injected("instructions", content.strip(), number)
         elif kind == "system.notification":
             yield injected("notification", text, number)
@@ -139,6 +139,7 @@ class _EventLog:
             yield injected("skill", text, number, text_in(data, "path"))
 
     def _message(self, id_: str, data: dict[str, Any], time: str, agent_id: str, number: int) -> Iterator[Event]:
+        """Take a message of an agent: it ends the step before it, and stays open until its calls have their results."""
         yield from self._complete(agent_id)
         text = as_text(data.get("content")).strip()
         calls: dict[str, PendingCall | ToolCall] = {}
@@ -149,22 +150,23 @@ class _EventLog:
             calls[call_id] = PendingCall(name, as_input(raw.get("arguments")), number)
         if text or calls:
             said = [AgentText(id_, text, number)] if text else []
-            self.open[agent_id] = OpenStep(id_, time, self.path, number, agent_id, said, calls)
-            self.asked.update(dict.fromkeys(calls, agent_id))
+            self.open_steps[agent_id] = OpenStep(id_, time, self.path, number, agent_id, said, calls)
+            self.agent_of_call.update(dict.fromkeys(calls, agent_id))
             if not calls:
                 yield from self._complete(agent_id)
 
     def _result(self, data: dict[str, Any]) -> Iterator[Event]:
         id_ = text_in(data, "toolCallId")
-        message = self.open.get(self.asked.pop(id_, ""))
-        request = message.calls.get(id_) if message else None
-        if message is None or not isinstance(request, PendingCall):
+        step = self.open_steps.get(self.agent_of_call.pop(id_, ""))
+        request = step.calls.get(id_) if step else None
+        if step is None or not isinstance(request, PendingCall):
             return
-        message.answer(self._finish(id_, request, data))
-        if message.is_answered:
-            yield from self._complete(message.agent_id)
+        step.answer(self._finish(id_, request, data))
+        if step.is_answered:
+            yield from self._complete(step.agent_id)
 
     def _finish(self, id_: str, request: PendingCall, data: dict[str, Any]) -> ToolCall:
+        """Return a call with its result; a look at a running command is judged as that command."""
         failed = data.get("success") is False
         result, error = data.get("result"), as_input(data.get("error"))
         text = as_text(result.get("content") if isinstance(result, dict) else result)
@@ -173,12 +175,12 @@ class _EventLog:
         if request.name == "apply_patch":
             patch = as_text(request.input.get("input"))
             return finish_patch(id_, patch, text, failed=failed, line=request.line)
-        ended, running = _ENDED.search(text), _RUNNING.search(text)
-        tail = ended or running
+        ending, running = _ENDED.search(text), _RUNNING.search(text)
+        tail = ending or running
         text = text[: tail.start()] if tail else text
-        shell = str(request.input.get("shellId")) if request.name in _SHELL_LOOKS and tail else ""
+        looks_at = str(request.input.get("shellId")) if request.name in _SHELL_LOOKS and tail else ""
         runs_in = running.group(1) if running else ""
-        name, input_, text = self.running.follow(request, text, looks_at=shell, runs_in=runs_in)
+        name, input_, text = self.running_commands.judged_as(request, text, looks_at=looks_at, runs_in=runs_in)
         is_refused = failed and text_in(error, "code") in ("rejected", "denied")
         call = finish_call(
             id_,
@@ -186,7 +188,7 @@ class _EventLog:
             input_,
             text,
             is_error=failed or None,  # otherwise the exit code decides
-            exit_code=int(ended.group(1)) if ended else None,
+            exit_code=int(ending.group(1)) if ending else None,
             outcome=STILL_RUNNING if running else REFUSED if is_refused else None,
             folder=self.folder,
             line=request.line,
@@ -195,19 +197,19 @@ class _EventLog:
 
     def _complete(self, agent_id: str, unanswered: tuple[Outcome, str] | None = None) -> Iterator[Event]:
         """Yield the open step of an agent; with the main agent's, the events that waited for it."""
-        message = self.open.pop(agent_id, None)
-        if message is not None:
-            for id_ in message.calls:
-                self.asked.pop(id_, None)
-            yield message.step(unanswered)
+        step = self.open_steps.pop(agent_id, None)
+        if step is not None:
+            for id_ in step.calls:
+                self.agent_of_call.pop(id_, None)
+            yield step.step(unanswered)
         if not agent_id:
             yield from self._release()
 
     def _complete_all(self, unanswered: tuple[Outcome, str] | None = None) -> Iterator[Event]:
-        for agent_id in sorted(self.open, reverse=True):  # the main agent, whose id is "", last
+        for agent_id in sorted(self.open_steps, reverse=True):  # the main agent, whose id is "", last
             yield from self._complete(agent_id, unanswered)
         yield from self._release()
 
     def _release(self) -> Iterator[Event]:
-        waiting, self.waiting = self.waiting, []
-        yield from waiting
+        events, self.events_after_step = self.events_after_step, []
+        yield from events

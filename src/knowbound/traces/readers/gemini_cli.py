@@ -46,7 +46,7 @@ _HISTORIES = ("history", "clientHistory")
 _PARTS = frozenset({"text", "functionCall", "functionResponse", "inlineData", "fileData", "thought"})
 _CONTINUE = "System: Please continue."  # the client's own words after a broken stream
 _FILES = "--- Content from referenced files ---"  # between the user's words and the files named with @
-_SETUP = "This is the Gemini CLI. We are setting up the context for our chat."
+_SETUP_TEXT = "This is the Gemini CLI. We are setting up the context for our chat."
 _NO_AGENT_FAILURE = re.compile(r"\s*unknown command", re.IGNORECASE)
 _REFUSED = re.compile(r"user (?:denied|rejected|did not allow)|denied by policy|did not approve", re.IGNORECASE)
 _NO_FILES = re.compile(r"\s*no files matching the criteria", re.IGNORECASE)
@@ -105,9 +105,9 @@ def _last_updated(path: Path) -> str:
 
 def _records(path: Path, tally: Tally) -> Iterator[Start | _Record | Event]:
     """Yield the session's data and its messages in their last state; of a saved chat its events."""
-    held: _Record | None = None
-    seen: set[str] = set()
-    of_sub_agent = False
+    growing: _Record | None = None
+    yielded_ids: set[str] = set()
+    is_task = False
     for number, value in read_values(path, tally):
         if history := _history(value):
             yield Start(path.stem, GeminiCli.name)
@@ -116,7 +116,7 @@ def _records(path: Path, tally: Tally) -> Iterator[Start | _Record | Event]:
         elif not isinstance(value, dict):
             tally.skip(str(path), number, "foreign")
         elif "sessionId" in value and "projectHash" in value:
-            of_sub_agent = value.get("kind") == "subagent"
+            is_task = value.get("kind") == "subagent"
             yield _start(value)
         messages = value.get("messages") if isinstance(value, dict) else None
         listed = list(enumerate(messages, 1)) if isinstance(messages, list) else [(number, value)]
@@ -125,17 +125,17 @@ def _records(path: Path, tally: Tally) -> Iterator[Start | _Record | Event]:
                 if isinstance(messages, list):
                     tally.skip(str(path), line, "foreign")
                 continue
-            record = _Record(text_in(raw, "id") or f"M{line}", raw, str(path), line, of_sub_agent)
-            if held is not None and held.id != record.id:
-                yield held
-                seen.add(held.id)
-            if record.id in seen:
+            record = _Record(text_in(raw, "id") or f"M{line}", raw, str(path), line, is_task)
+            if growing is not None and growing.id != record.id:
+                yield growing
+                yielded_ids.add(growing.id)
+            if record.id in yielded_ids:
                 tally.duplicates += 1
-                held = None
+                growing = None
             else:
-                held = record
-    if held is not None:
-        yield held
+                growing = record
+    if growing is not None:
+        yield growing
 
 
 def _start(raw: dict[str, Any]) -> Start:
@@ -168,7 +168,7 @@ def _user(record: _Record) -> Iterator[Event]:
         yield Injection("task", text, line=record.line)
         return
     words, mark, files = text.partition(_FILES)
-    if words.strip() == _CONTINUE or words.startswith((_SETUP, "<session_context>", "<state_snapshot>")):
+    if words.strip() == _CONTINUE or words.startswith((_SETUP_TEXT, "<session_context>", "<state_snapshot>")):
         yield Injection("client", text, line=record.line)
         return
     if mark:
@@ -248,6 +248,6 @@ def _history(value: object) -> list[Any] | None:
 
 def _with_role(message: Message) -> Message:
     """Return a message with the role `tool` if the client wrote it in the user's role, as at the start of a chat."""
-    if message.role == "user" and message.texts and message.texts[0].startswith((_SETUP, _CONTINUE)):
+    if message.role == "user" and message.texts and message.texts[0].startswith((_SETUP_TEXT, _CONTINUE)):
         return msgspec.structs.replace(message, role="tool")
     return message

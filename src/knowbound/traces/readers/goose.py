@@ -58,27 +58,28 @@ class Goose:
 
 
 def _from_database(tables: Tables, path: str) -> Iterator[Event]:
+    """Yield the events of every session, with the steps of each sub-agent after the step that started it."""
     columns = "id session_type working_dir created_at"
-    listed = {text_in(row, "id"): row for row in tables.rows("sessions", columns, "ORDER BY created_at, id")}
-    agents = {id_ for id_, row in listed.items() if row.get("session_type") == _SUB_AGENT}
-    waiting = set(agents)
-    for id_, row in listed.items():
-        if id_ in agents:
+    sessions = {text_in(row, "id"): row for row in tables.rows("sessions", columns, "ORDER BY created_at, id")}
+    sub_agents = {id_ for id_, row in sessions.items() if row.get("session_type") == _SUB_AGENT}
+    unread_agents = set(sub_agents)
+    for id_, row in sessions.items():
+        if id_ in sub_agents:
             continue
         yield _start(row)
-        for event in follow(_rows(tables, id_), path):
+        for event in follow(_messages_of_session(tables, id_), path):
             yield event
             started = [call.agent_id for call in event.calls if call.agent_id] if isinstance(event, Step) else []
-            for agent in waiting.intersection(started):
-                waiting.discard(agent)
-                yield from _steps(tables, agent, path)
-    for agent in sorted(waiting):  # no call that is left names them
-        yield _start(listed[agent])
-        yield from _steps(tables, agent, path)
+            for agent in unread_agents.intersection(started):
+                unread_agents.discard(agent)
+                yield from _steps_of_agent(tables, agent, path)
+    for agent in sorted(unread_agents):  # no call that is left names them
+        yield _start(sessions[agent])
+        yield from _steps_of_agent(tables, agent, path)
 
 
-def _steps(tables: Tables, agent: str, path: str) -> Iterator[Step]:
-    yield from (event for event in follow(_rows(tables, agent), path, agent) if isinstance(event, Step))
+def _steps_of_agent(tables: Tables, agent: str, path: str) -> Iterator[Step]:
+    yield from (event for event in follow(_messages_of_session(tables, agent), path, agent) if isinstance(event, Step))
 
 
 def _start(about: dict[str, Any]) -> Start:
@@ -86,7 +87,7 @@ def _start(about: dict[str, Any]) -> Start:
     return Start(text_in(about, "id"), Goose.name, text_in(about, "working_dir"), time=time)
 
 
-def _rows(tables: Tables, session: str) -> Iterator[Message]:
+def _messages_of_session(tables: Tables, session: str) -> Iterator[Message]:
     columns = "message_id role content_json created_timestamp tokens"
     rows = tables.rows("messages", columns, "WHERE session_id = ? ORDER BY id", session)
     yield from _messages(
@@ -114,11 +115,12 @@ def _messages(raws: Iterable[dict[str, Any]]) -> Iterator[Message]:
         if role == "user" and isinstance(about, dict) and about.get("userVisible") is False:
             role = "tool"
         time, id_ = iso_time(raw.get("created")), text_in(raw, "id") or f"M{number}"
-        tokens = token_count(raw.get("tokens"))
-        yield Message(role, id_, tuple(texts), tuple(requests), tuple(results), False, time, number, tokens)
+        parts = (tuple(texts), tuple(requests), tuple(results))
+        yield Message(role, id_, *parts, time=time, line=number, tokens=token_count(raw.get("tokens")))
 
 
 def _request(part: dict[str, Any]) -> ToolRequest:
+    """Return a call with its kind, which an editor's command or the extension of the tool may say."""
     call = as_input(as_input(part.get("toolCall")).get("value"))
     name, input_ = text_in(call, "name"), as_input(call.get("arguments"))
     extension, _, tool = name.rpartition("__")
@@ -137,10 +139,11 @@ def _result(part: dict[str, Any]) -> ToolResult:
     value = result.get("value")
     if result.get("status") == "error":
         text = as_text(result.get("error"))
-        return ToolResult(text_in(part, "id"), text, True, outcome=failure(text))
+        return ToolResult(text_in(part, "id"), text, is_error=True, outcome=failure(text))
     about = as_input(value)
     text = _EXITED.sub("", as_text(about.get("content", value)))
     code = as_input(about.get("structuredContent")).get("exit_code")
     agent = text_in(as_input(about.get("_meta")), "subagent_session_id")
     exit_code = code if isinstance(code, int) and not isinstance(code, bool) else None
-    return ToolResult(text_in(part, "id"), text, about.get("isError") is True, "", exit_code, None, agent)
+    is_error = about.get("isError") is True
+    return ToolResult(text_in(part, "id"), text, is_error, exit_code=exit_code, agent_id=agent)

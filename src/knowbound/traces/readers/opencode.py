@@ -30,7 +30,7 @@ from knowbound.traces.registry import Identity
 from knowbound.traces.source import SQLITE_SIGNATURE, Tables, Tally, has_table, tables_of
 from knowbound.traces.values import dicts, first_value, head_of, object_of, read_objects, token_count
 
-_COUNTS = ("matches", "count")  # of grep; of glob and list
+_COUNTS = ("matches", "count")  # number of matches: of grep; of glob and list
 _STOPPED = re.compile(r"terminated command after exceeding timeout|User aborted the command")
 _MOST_NESTED = 20  # sub-agents of sub-agents
 
@@ -81,7 +81,7 @@ class OpenCode:
         """Yield the events of a session in files, or of every session in a database, a Start before each."""
         documents = [path for path in files if not head_of(path).startswith(SQLITE_SIGNATURE)]
         if documents:
-            yield from _events(_joined(documents, tally), {})
+            yield from _events(_session_of_files(documents, tally), {})
         for path in files:
             if path not in documents:
                 with tables_of(path, tally) as tables:
@@ -98,23 +98,23 @@ def _created(about: dict[str, Any]) -> str:
 
 def _from_database(tables: Tables, path: str) -> Iterator[Event]:
     """Yield the events of the sessions that a person began; each has the sessions of its sub-agents in place."""
-    listed = [
+    sessions = [
         _Session(
             text_in(row, "id"), text_in(row, "parent_id"), text_in(row, "directory"), text_in(row, "version"),
             row.get("time_created"), path=path,
         )
         for row in tables.rows("session", "id parent_id directory version time_created", "ORDER BY time_created, id")
     ]  # fmt: skip
-    known = {session.id for session in listed}
-    below: dict[str, list[_Session]] = {}
-    for session in listed:
-        below.setdefault(session.parent if session.parent in known else "", []).append(session)
-    for session in below.get("", ()):
-        _fill(session, tables)
-        yield from _events(session, below, tables)
+    known = {session.id for session in sessions}
+    sub_sessions: dict[str, list[_Session]] = {}
+    for session in sessions:
+        sub_sessions.setdefault(session.parent if session.parent in known else "", []).append(session)
+    for session in sub_sessions.get("", ()):
+        _read_messages(session, tables)
+        yield from _events(session, sub_sessions, tables)
 
 
-def _fill(session: _Session, tables: Tables) -> None:
+def _read_messages(session: _Session, tables: Tables) -> None:
     """Read the messages of a session."""
     found = {
         text_in(row, "id"): _Message(text_in(row, "id"), object_of(row.get("data") or ""), [])
@@ -129,7 +129,7 @@ def _fill(session: _Session, tables: Tables) -> None:
 # ---- the tree and exports
 
 
-def _joined(files: Iterable[Path], tally: Tally) -> _Session:
+def _session_of_files(files: Iterable[Path], tally: Tally) -> _Session:
     """Put the files of a session together; what a later file repeats counts once."""
     session = _Session("")
     messages: dict[str, _Message] = {}
@@ -137,16 +137,16 @@ def _joined(files: Iterable[Path], tally: Tally) -> _Session:
     for path, value in ((file, value) for file in files for _, value in read_objects(file, tally)):
         info = value.get("info")
         for about in [info, *_exported(value)] if isinstance(info, dict) else [value]:
-            own = text_in(about, "id")
-            if own.startswith("prt_"):
-                tally.duplicates += own in parts
-                parts[own] = (text_in(about, "messageID"), about)
-            elif own.startswith("msg_"):
-                tally.duplicates += own in messages
-                messages[own] = _Message(own, about, [])
-            elif own.startswith("ses_"):
+            id_ = text_in(about, "id")
+            if id_.startswith("prt_"):
+                tally.duplicates += id_ in parts
+                parts[id_] = (text_in(about, "messageID"), about)
+            elif id_.startswith("msg_"):
+                tally.duplicates += id_ in messages
+                messages[id_] = _Message(id_, about, [])
+            elif id_.startswith("ses_"):
                 session = _Session(
-                    own, text_in(about, "parentID"), text_in(about, "directory"), text_in(about, "version"),
+                    id_, text_in(about, "parentID"), text_in(about, "directory"), text_in(about, "version"),
                     as_input(about.get("time")).get("created"), path=str(path),
                 )  # fmt: skip
         session.path = session.path or str(path)
@@ -169,28 +169,33 @@ def _exported(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
 # ---- events
 
 
-def _events(session: _Session, below: dict[str, list[_Session]], tables: Tables | None = None) -> Iterator[Event]:
+def _events(
+    session: _Session, sub_sessions: dict[str, list[_Session]], tables: Tables | None = None
+) -> Iterator[Event]:
     """Yield the events of a session, those of its sub-agents after the step that started them."""
-    yield Start(session.id, OpenCode.name, session.project, session.version, iso_time(session.created, 1000))
-    agents = {one.id: one for one in below.get(session.id, ())}
+    time = iso_time(session.created, 1000)
+    yield Start(session.id, OpenCode.name, session.project, version=session.version, time=time)
+    agents = {agent.id: agent for agent in sub_sessions.get(session.id, ())}
     for event in _own_events(session, "", is_task=bool(session.parent) and tables is None):
         yield event
         if isinstance(event, Step):
             for call in event.calls:
                 if (agent := agents.pop(call.agent_id, None)) and tables:
-                    yield from _of_agent(agent, below, tables, 0)
+                    yield from _events_of_agent(agent, sub_sessions, tables, 0)
     for agent in agents.values():  # no call of the session started them
         if tables:
-            yield from _of_agent(agent, below, tables, 0)
+            yield from _events_of_agent(agent, sub_sessions, tables, 0)
 
 
-def _of_agent(agent: _Session, below: dict[str, list[_Session]], tables: Tables, depth: int) -> Iterator[Event]:
-    _fill(agent, tables)
+def _events_of_agent(
+    agent: _Session, sub_sessions: dict[str, list[_Session]], tables: Tables, depth: int
+) -> Iterator[Event]:
+    _read_messages(agent, tables)
     yield from (event for event in _own_events(agent, agent.id) if isinstance(event, Step | Broken))
     agent.messages = []
     if depth < _MOST_NESTED:
-        for deeper in below.get(agent.id, ()):
-            yield from _of_agent(deeper, below, tables, depth + 1)
+        for deeper in sub_sessions.get(agent.id, ()):
+            yield from _events_of_agent(deeper, sub_sessions, tables, depth + 1)
 
 
 def _own_events(session: _Session, agent_id: str, *, is_task: bool = False) -> Iterator[Event]:
@@ -255,11 +260,11 @@ def _call(part: dict[str, Any], id_: str, line: int) -> ToolCall:
     """Return a tool call, whose outcome comes from its state first, then from the text of its result."""
     name, id_ = text_in(part, "tool"), text_in(part, "callID") or id_
     state = as_input(part.get("state"))
-    status, input_, about = state.get("status"), as_input(state.get("input")), as_input(state.get("metadata"))
+    status, input_, metadata = state.get("status"), as_input(state.get("input")), as_input(state.get("metadata"))
     output = as_text(state.get("output"))
     if status == "error":
         text = as_text(state.get("error"))
-        outcome = INTERRUPTED if about.get("interrupted") is True else None
+        outcome = INTERRUPTED if metadata.get("interrupted") is True else None
         return finish_call(id_, name, input_, text, is_error=True, outcome=outcome, line=line)
     if status != "completed":
         return finish_call(id_, name, input_, None, outcome=STILL_RUNNING if status == "running" else None, line=line)
@@ -267,14 +272,14 @@ def _call(part: dict[str, Any], id_: str, line: int) -> ToolCall:
         return finish_call(id_, text_in(input_, "tool") or name, {}, output, outcome=WRONG_INPUT, line=line)
     kind, code, outcome = kind_of(name), None, None
     if kind is ToolKind.SHELL:
-        code = about.get("exit")
+        code = metadata.get("exit")
         stopped = _STOPPED.search(output[-1000:]) if code is None else None
         outcome = (TIMED_OUT if stopped[0].startswith("term") else INTERRUPTED) if stopped else None
         code = code if isinstance(code, int) else None
     elif kind in (ToolKind.SEARCH, ToolKind.LIST):
-        counts = [count for key in _COUNTS if isinstance(count := about.get(key), int)]
+        counts = [count for key in _COUNTS if isinstance(count := metadata.get(key), int)]
         outcome = (SUCCESS if counts[0] else NO_MATCH) if counts else None
     failed = None if code is not None else False  # the exit code decides
     call = finish_call(id_, name, input_, output, is_error=failed, exit_code=code, outcome=outcome, line=line)
-    agent = text_in(about, "sessionId", "sessionID")
+    agent = text_in(metadata, "sessionId", "sessionID")
     return msgspec.structs.replace(call, agent_id=agent) if agent else call

@@ -60,12 +60,12 @@ class OpenTelemetry:
         """Yield the events of each session in the files, a Start before each."""
         for path in files:
             sessions: dict[str, _SpanSession] = {}
-            held = 0
+            held_spans = 0
             for span in spans_of(path, tally):
                 sessions.setdefault(span.session, _SpanSession(span.session, str(path))).spans.append(span)
-                held += 1
-                if held == _HELD_SPANS:
-                    held = 0
+                held_spans += 1
+                if held_spans == _HELD_SPANS:
+                    held_spans = 0
                     for session in sessions.values():
                         yield from session.events()
             _join_traces(sessions)
@@ -80,7 +80,7 @@ class _SpanSession:
         self.session, self.path = session, path
         self.spans: list[GenAiSpan] = []
         self._yielded: Counter[tuple[str, ...]] = Counter()  # times that each message was yielded
-        self._calls: set[str] = set()  # ids of the yielded calls
+        self._yielded_calls: set[str] = set()  # ids of the yielded calls
 
     def events(self) -> Iterator[Event]:
         """Yield the events of the held spans by time: inputs as a span starts, outputs as it ends."""
@@ -91,8 +91,10 @@ class _SpanSession:
         yield Start(self.session, OpenTelemetry.name, "", text_in(first.resource, "service.version"), first.time())
         by_id = {span.id: span for span in spans}
         messages = {span.id: _messages(span) for span in spans}
-        requests = [one for both in messages.values() for side in both for message in side for one in message.requests]
-        asked = {request.id for request in requests}
+        requests = [
+            request for sides in messages.values() for side in sides for message in side for request in message.requests
+        ]
+        requested_ids = {request.id for request in requests}
         _name_calls(spans, requests)
         results = _results(spans, messages)
         failed_within = {span.parent for span in spans if span.failed and span.operation != "execute_tool"}
@@ -100,25 +102,25 @@ class _SpanSession:
         for _, ends, span in sorted(moments, key=lambda moment: moment[:2]):
             agent_id = _sub_agent(span, by_id)
             if span.operation == "execute_tool":
-                if ends and _call_id(span) not in asked and _call_id(span) not in self._calls:
+                if ends and _call_id(span) not in requested_ids and _call_id(span) not in self._yielded_calls:
                     yield self._step(_tool_message(span), agent_id, results)
                 continue
-            for message in self._new(messages[span.id][ends], agent_id):
+            for message in self._new_messages(messages[span.id][ends], agent_id):
                 yield from self._event(message, agent_id, results)
             if ends and span.operation and span.failed and span.id not in failed_within:
                 yield Broken(span.reason or "error", span.line)
 
-    def _new(self, messages: list[Message], agent_id: str) -> Iterator[Message]:
+    def _new_messages(self, messages: list[Message], agent_id: str) -> Iterator[Message]:
         """Yield the messages that no earlier span had: each span repeats the history of the span before."""
-        met: Counter[tuple[str, ...]] = Counter()
+        seen_here: Counter[tuple[str, ...]] = Counter()
         for message in messages:
             ids = [request.id for request in message.requests]
-            if ids and all(id_ and id_ in self._calls for id_ in ids):
+            if ids and all(id_ and id_ in self._yielded_calls for id_ in ids):
                 continue  # the texts beside a call may be recorded or not
             key = (agent_id, message.role, *message.texts, *(request.name for request in message.requests))
-            met[key] += 1
-            if met[key] > self._yielded[key]:
-                self._yielded[key] = met[key]
+            seen_here[key] += 1
+            if seen_here[key] > self._yielded[key]:
+                self._yielded[key] = seen_here[key]
                 yield message
 
     def _event(self, message: Message, agent_id: str, results: dict[str, ToolResult]) -> Iterator[Event]:
@@ -131,19 +133,20 @@ class _SpanSession:
             yield Prompt(message.id, "\n".join(message.texts), message.time, self.path, message.line)
 
     def _step(self, message: Message, agent_id: str, results: dict[str, ToolResult]) -> Step:
+        """Return the step of a message, with those of its calls that were not yielded yet."""
         calls = []
         for number, request in enumerate(message.requests):
             id_ = request.id or f"{message.id}#{number}"
-            if id_ in self._calls:
+            if id_ in self._yielded_calls:
                 continue
-            self._calls.add(id_)
+            self._yielded_calls.add(id_)
             result = results.get(id_)
             output = result.output if result else None
             failed = bool(result and result.is_error)
             calls.append(finish_call(id_, request.name, request.input, output, is_error=failed, line=message.line))
         said = tuple(AgentText(message.id, text, message.line) for text in message.texts)
-        about = (message.time, self.path, message.line, message.tokens, message.model)
-        return Step(message.id, said, tuple(calls), agent_id, *about)
+        place, usage = (message.time, self.path, message.line), (message.tokens, message.model)
+        return Step(message.id, said, tuple(calls), agent_id, *place, *usage)
 
 
 def _tool_message(span: GenAiSpan) -> Message:
@@ -161,7 +164,7 @@ def _messages(span: GenAiSpan) -> tuple[list[Message], list[Message]]:
     for key, value in span.attributes.items():
         if found := _NUMBERED.fullmatch(key):
             message = numbered.setdefault((found[1], int(found[2])), {})
-            _put(message, found[3], value)
+            _set_flattened(message, found[3], value)
     for (kind, _), message in sorted(numbered.items()):
         if kind == "prompt":
             inputs.append({"role": "user", **message})
@@ -169,20 +172,21 @@ def _messages(span: GenAiSpan) -> tuple[list[Message], list[Message]]:
             outputs.append({"role": "assistant", **message})
     for name, attributes in [("", span.attributes), *span.events]:
         if instructions := attributes.get("gen_ai.system_instructions"):
-            inputs.insert(0, {"role": "system", "content": _structured(instructions)})
+            inputs.insert(0, {"role": "system", "content": _decoded(instructions)})
         for keys, side, role in ((_INPUTS, inputs, "user"), (_OUTPUTS, outputs, "assistant")):
             for key in keys:
-                side.extend(_listed(attributes.get(key), role))
+                side.extend(_as_messages(attributes.get(key), role))
         if found := _MESSAGE_EVENT.fullmatch(name):
-            inputs.append({"role": found[1], **{key: _structured(value) for key, value in attributes.items()}})
+            inputs.append({"role": found[1], **{key: _decoded(value) for key, value in attributes.items()}})
         elif name == "gen_ai.choice":
-            body = {key: _structured(value) for key, value in attributes.items() if key != "id"}
+            body = {key: _decoded(value) for key, value in attributes.items() if key != "id"}
             inner = body.get("message")
             outputs.append({"role": "assistant", **(inner if isinstance(inner, dict) else {"content": inner, **body})})
     return _parsed(inputs, span, "in"), _parsed(outputs, span, "out")
 
 
 def _parsed(raws: list[Any], span: GenAiSpan, side: str) -> list[Message]:
+    """Return the messages of a side ("in", "out"); only an output has the tokens and the model of the span."""
     found = []
     for number, raw in enumerate(raws):
         message = message_of(raw, f"{span.id}:{side}{number}", span.line)
@@ -194,9 +198,9 @@ def _parsed(raws: list[Any], span: GenAiSpan, side: str) -> list[Message]:
     return found
 
 
-def _listed(value: object, role: str) -> list[Any]:
+def _as_messages(value: object, role: str) -> list[Any]:
     """Return the messages of a list, of its JSON text, or of a plain text of this role."""
-    value = _structured(value)
+    value = _decoded(value)
     if isinstance(value, dict):
         value = value.get("messages", [value])
     if isinstance(value, str) and value.strip():
@@ -207,8 +211,8 @@ def _listed(value: object, role: str) -> list[Any]:
 def _results(spans: list[GenAiSpan], messages: dict[str, tuple[list[Message], list[Message]]]) -> dict[str, ToolResult]:
     """Return the result of each call id, from the span that ran it or from a later message."""
     found: dict[str, ToolResult] = {}
-    for both in messages.values():
-        for message in [*both[0], *both[1]]:
+    for sides in messages.values():
+        for message in [*sides[0], *sides[1]]:
             for result in message.results:
                 found.setdefault(result.id.strip(), result)
     for span in spans:
@@ -217,22 +221,24 @@ def _results(spans: list[GenAiSpan], messages: dict[str, tuple[list[Message], li
         id_ = _call_id(span)
         value = span.attributes.get("gen_ai.tool.call.result")
         if value is not None or span.failed:
-            found[id_] = ToolResult(id_, as_text(_structured(value)) if value is not None else span.reason, span.failed)
+            found[id_] = ToolResult(id_, as_text(_decoded(value)) if value is not None else span.reason, span.failed)
     return found
 
 
 def _name_calls(spans: list[GenAiSpan], requests: list[ToolRequest]) -> None:
     """Give each tool span without a call's id the first one asked for by its name that no span has."""
-    run = [span for span in spans if span.operation == "execute_tool"]
-    taken = {text_in(span.attributes, "gen_ai.tool.call.id") for span in run}
-    asked = dict.fromkeys((one.name, one.id) for one in requests if one.id and one.id not in taken)
-    waiting: dict[str, deque[str]] = {}
-    for name, id_ in asked:
-        waiting.setdefault(name, deque()).append(id_)
-    for span in run:
-        open_ = waiting.get(text_in(span.attributes, "gen_ai.tool.name"))
-        if open_ and not text_in(span.attributes, "gen_ai.tool.call.id"):
-            span.attributes["gen_ai.tool.call.id"] = open_.popleft()
+    tool_spans = [span for span in spans if span.operation == "execute_tool"]
+    named_ids = {text_in(span.attributes, "gen_ai.tool.call.id") for span in tool_spans}
+    requested = dict.fromkeys(
+        (request.name, request.id) for request in requests if request.id and request.id not in named_ids
+    )
+    free_ids: dict[str, deque[str]] = {}
+    for name, id_ in requested:
+        free_ids.setdefault(name, deque()).append(id_)
+    for span in tool_spans:
+        ids = free_ids.get(text_in(span.attributes, "gen_ai.tool.name"))
+        if ids and not text_in(span.attributes, "gen_ai.tool.call.id"):
+            span.attributes["gen_ai.tool.call.id"] = ids.popleft()
 
 
 def _call_id(span: GenAiSpan) -> str:
@@ -241,16 +247,16 @@ def _call_id(span: GenAiSpan) -> str:
 
 def _sub_agent(span: GenAiSpan, by_id: dict[str, GenAiSpan]) -> str:
     """Return the sub-agent of a span: its run was started by another agent's run or tool. "" for the main agent."""
-    own: GenAiSpan | None = None
-    at: GenAiSpan | None = span
+    run: GenAiSpan | None = None
+    ancestor: GenAiSpan | None = span
     for _ in range(_ANCESTORS):
-        if at is None:
+        if ancestor is None:
             break
-        if own is not None and at.operation in ("invoke_agent", "execute_tool"):
-            return text_in(own.attributes, "gen_ai.agent.id", "gen_ai.agent.name") or own.id
-        if own is None and at.operation == "invoke_agent":
-            own = at
-        at = by_id.get(at.parent)
+        if run is not None and ancestor.operation in ("invoke_agent", "execute_tool"):
+            return text_in(run.attributes, "gen_ai.agent.id", "gen_ai.agent.name") or run.id
+        if run is None and ancestor.operation == "invoke_agent":
+            run = ancestor
+        ancestor = by_id.get(ancestor.parent)
     return ""
 
 
@@ -267,7 +273,7 @@ def _join_traces(sessions: dict[str, _SpanSession]) -> None:
             sessions[trace].spans = []
 
 
-def _structured(value: object) -> object:
+def _decoded(value: object) -> object:
     """Return a value, decoded if it was recorded as JSON text."""
     if isinstance(value, str) and value[:1] in ("[", "{"):
         try:
@@ -277,11 +283,11 @@ def _structured(value: object) -> object:
     return value
 
 
-def _put(message: dict[str, Any], path: str, value: object) -> None:
+def _set_flattened(message: dict[str, Any], path: str, value: object) -> None:
     """Put an attribute such as `tool_calls.0.name` into the message it was flattened from."""
     name, _, rest = path.partition(".")
     if not rest:
-        message[name] = _structured(value)
+        message[name] = _decoded(value)
         return
     entries = message.setdefault(name, [])
     position = _POSITION.fullmatch(rest)

@@ -47,8 +47,8 @@ _NAMES = {
     "tool_call.id": "gen_ai.tool.call.id",
     "agent.name": "gen_ai.agent.name",
 }
-_OF_MESSAGE = re.compile(r"llm\.(input|output)_messages\.(\d{1,6})\.message\.(.+)")
-_NESTED = re.compile(r"tool_call\.(?:function\.)?|message_content\.")  # levels that only OpenInference has
+_MESSAGE_ATTRIBUTE = re.compile(r"llm\.(input|output)_messages\.(\d{1,6})\.message\.(.+)")
+_EXTRA_LEVEL = re.compile(r"tool_call\.(?:function\.)?|message_content\.")  # levels that only OpenInference has
 _SIDES = {"input": "prompt", "output": "completion"}
 
 
@@ -130,21 +130,22 @@ def _raw_spans(raw: object) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         resource = raw.get("resource")
         yield raw, _attributes(resource.get("attributes") if isinstance(resource, dict) else None)
     elif is_observation(raw):
-        yield _of_observation(raw, ""), {}
+        yield _span_of_observation(raw, ""), {}
     for inner in dicts(raw.get("data")):
         yield from _raw_spans(inner)
     for inner in dicts(raw.get("observations")):
         if is_observation(inner):
-            yield _of_observation(inner, text_in(raw, "sessionId")), {}
+            yield _span_of_observation(inner, text_in(raw, "sessionId")), {}
     for of_resource in dicts(raw.get("resourceSpans", raw.get("resource_spans"))):
         resource = of_resource.get("resource")
-        about = _attributes(resource.get("attributes") if isinstance(resource, dict) else None)
+        resource_attributes = _attributes(resource.get("attributes") if isinstance(resource, dict) else None)
         for scope in dicts(of_resource.get("scopeSpans", of_resource.get("scope_spans"))):
             for span in dicts(scope.get("spans")):
-                yield span, about
+                yield span, resource_attributes
 
 
 def _span(raw: dict[str, Any], resource: dict[str, Any], line: int) -> GenAiSpan:
+    """Return a span of OTLP or a flat span, with its attributes by the names of the GenAI conventions."""
     context = raw.get("context")
     ids = {**raw, **context} if isinstance(context, dict) else raw
     attributes = _translated(_attributes(raw.get("attributes")), text_in(raw, "span_kind"), text_in(raw, "name"))
@@ -188,9 +189,9 @@ def is_observation(value: object) -> bool:
     return isinstance(value, dict) and {"traceId", "type", "startTime", "input"} <= value.keys()
 
 
-def _of_observation(raw: dict[str, Any], session: str) -> dict[str, Any]:
+def _span_of_observation(raw: dict[str, Any], session: str) -> dict[str, Any]:
     """Return an observation of Langfuse as a flat span."""
-    about = {
+    attributes = {
         "langfuse.observation.type": raw.get("type"),
         "langfuse.observation.input": raw.get("input"),
         "langfuse.observation.output": raw.get("output"),
@@ -200,7 +201,7 @@ def _of_observation(raw: dict[str, Any], session: str) -> dict[str, Any]:
     }
     failed = raw.get("level") == "ERROR"
     status = {"code": 2 if failed else 0, "message": raw.get("statusMessage") or ""}
-    return {**raw, "parentId": raw.get("parentObservationId") or "", "attributes": about, "status": status}
+    return {**raw, "parentId": raw.get("parentObservationId") or "", "attributes": attributes, "status": status}
 
 
 def _translated(attributes: dict[str, Any], kind: str, name: str) -> dict[str, Any]:
@@ -213,18 +214,20 @@ def _translated(attributes: dict[str, Any], kind: str, name: str) -> dict[str, A
     if operation is None or "gen_ai.operation.name" in found:
         return found
     for key in attributes:
-        if (of := _OF_MESSAGE.fullmatch(key)) is not None:
-            path = _NESTED.sub("", of[3]).replace("contents.", "content.")
-            found[f"gen_ai.{_SIDES[of[1]]}.{of[2]}.{path}"] = found.pop(key)
+        if (flattened := _MESSAGE_ATTRIBUTE.fullmatch(key)) is not None:
+            path = _EXTRA_LEVEL.sub("", flattened[3]).replace("contents.", "content.")
+            found[f"gen_ai.{_SIDES[flattened[1]]}.{flattened[2]}.{path}"] = found.pop(key)
     usage = as_input(found.pop("langfuse.observation.usage_details", None))
     found |= {f"gen_ai.usage.{side}_tokens": usage[side] for side in _SIDES if side in usage}
-    given, shown = ("gen_ai.tool.call.arguments", "gen_ai.tool.call.result")
+    input_key, output_key = ("gen_ai.tool.call.arguments", "gen_ai.tool.call.result")
     if operation == "execute_tool":
         found.setdefault("gen_ai.tool.name", name)
     else:
-        has = {side: any(key.startswith(f"gen_ai.{side}.") for key in found) for side in _SIDES.values()}
-        given, shown = ("" if has[side] or operation != "chat" else f"gen_ai.{side}" for side in _SIDES.values())
-    for key, keys in ((given, _INPUTS), (shown, _OUTPUTS)):
+        has_messages = {side: any(key.startswith(f"gen_ai.{side}.") for key in found) for side in _SIDES.values()}
+        input_key, output_key = (
+            "" if has_messages[side] or operation != "chat" else f"gen_ai.{side}" for side in _SIDES.values()
+        )
+    for key, keys in ((input_key, _INPUTS), (output_key, _OUTPUTS)):
         value = next((attributes[key] for key in keys if attributes.get(key) is not None), None)
         if key and value is not None:
             found[key] = value
@@ -259,4 +262,4 @@ def _seconds(value: object) -> float:
             seconds = datetime.fromisoformat(value).timestamp() if isinstance(value, str) else 0.0
     except (ValueError, OverflowError, OSError):
         return 0.0
-    return seconds if 0 <= seconds < 4e9 else 0.0
+    return seconds if 0 <= seconds < 4e9 else 0.0  # before the year 2096: anything else is no time

@@ -26,6 +26,7 @@ _TYPES = frozenset({"user", "assistant", "tool_result", "system"})
 _NO_OUTPUT = (Outcome.UNKNOWN, "its output is not in the trace")
 _SEARCHES = (ToolKind.SEARCH, ToolKind.LIST)
 _CALL = "qwen-code.tool_call"
+_START_KEYS = ("cwd", "version", "timestamp", "gitBranch")
 
 
 class QwenCode:
@@ -52,10 +53,10 @@ class QwenCode:
                 yield from lines.starts
                 lines.starts.clear()
                 yield event
-                yield from lines.of_agents
-                lines.of_agents.clear()
+                yield from lines.agent_steps
+                lines.agent_steps.clear()
         yield from lines.starts
-        yield from lines.of_agents
+        yield from lines.agent_steps
 
 
 class _Lines:
@@ -64,9 +65,9 @@ class _Lines:
     def __init__(self, tally: Tally) -> None:
         self.tally = tally
         self.starts: list[Start] = []
-        self.of_agents: list[Step] = []
+        self.agent_steps: list[Step] = []
         self._session = ""
-        self._seen: set[str] = set()
+        self._seen_ids: set[str] = set()
 
     def messages(self, path: Path) -> Iterator[Message]:
         for number, value in read_objects(path, self.tally):
@@ -74,21 +75,21 @@ class _Lines:
                 self.tally.skip(str(path), number, "foreign")
                 continue
             own = text_in(value, "uuid")
-            if own and own in self._seen:
+            if own and own in self._seen_ids:
                 self.tally.duplicates += 1
                 continue
-            self._seen.add(own)
+            self._seen_ids.add(own)
             session = text_in(value, "sessionId")
             if session and not self._session:
                 self._session = session
-                about = (text_in(value, "cwd"), text_in(value, "version"), text_in(value, "timestamp"))
-                self.starts.append(Start(session, QwenCode.name, *about, text_in(value, "gitBranch")))
+                folder, version, time, branch = (text_in(value, key) for key in _START_KEYS)
+                self.starts.append(Start(session, QwenCode.name, folder, version=version, time=time, branch=branch))
             if value["type"] == "system":
-                self._telemetry(as_input(as_input(value.get("systemPayload")).get("uiEvent")), str(path), number)
+                self._agent_call(as_input(as_input(value.get("systemPayload")).get("uiEvent")), str(path), number)
             else:
                 yield _message(value, own or f"L{number}", number)
 
-    def _telemetry(self, event: dict[str, Any], path: str, line: int) -> None:
+    def _agent_call(self, event: dict[str, Any], path: str, line: int) -> None:
         """Take the call of a sub-agent; calls of the main agent are lines of their own."""
         agent = text_in(event, "prompt_id").partition("#")[2]
         if event.get("event.name") != _CALL or not agent or agent.startswith("#"):
@@ -100,7 +101,7 @@ class _Lines:
         call = finish_call(
             f"{agent}#{line}", name, input_, error or None, is_error=bool(error), outcome=outcome, line=line
         )
-        self.of_agents.append(Step(call.id, (), (call,), agent, text_in(event, "event.timestamp"), path, line))
+        self.agent_steps.append(Step(call.id, (), (call,), agent, text_in(event, "event.timestamp"), path, line))
 
 
 def _message(value: dict[str, Any], id_: str, line: int) -> Message:
@@ -108,13 +109,13 @@ def _message(value: dict[str, Any], id_: str, line: int) -> Message:
     time = text_in(value, "timestamp")
     if value["type"] == "tool_result":
         status = as_input(value.get("toolCallResult"))
-        return Message("tool", id_, (), (), tuple(_result(result, status) for result in results), False, time, line)
+        return Message("tool", id_, results=tuple(_result(result, status) for result in results), time=time, line=line)
     if value["type"] == "user":
-        return Message("user", id_, tuple(texts), (), tuple(results), False, time, line)
+        return Message("user", id_, tuple(texts), results=tuple(results), time=time, line=line)
     usage = as_input(value.get("usageMetadata"))
-    tokens = new_tokens(*(usage.get(f"{one}TokenCount") for one in ("prompt", "cachedContent", "candidates")))
-    model = text_in(value, "model")
-    return Message("assistant", id_, tuple(texts), tuple(requests), (), False, time, line, tokens, model)
+    tokens = new_tokens(*(usage.get(f"{part}TokenCount") for part in ("prompt", "cachedContent", "candidates")))
+    asked, model = tuple(requests), text_in(value, "model")
+    return Message("assistant", id_, tuple(texts), asked, time=time, line=line, tokens=tokens, model=model)
 
 
 def _result(result: ToolResult, status: dict[str, Any]) -> ToolResult:

@@ -44,7 +44,7 @@ _COMMANDS: dict[str, tuple[ToolKind, tuple[str, ...]]] = {
     "submit": (ToolKind.OTHER, ()),
     "str_replace_editor": (ToolKind.EDIT, ("command", "path")),
 }
-_JOINED = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<"})
+_SHELL_OPERATORS = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<"})
 # Marks around the problem statement, by version.
 _STATEMENTS = (
     ("<pr_description>", "</pr_description>"),
@@ -67,8 +67,8 @@ _WRONG = re.compile(
     r"Usage:|Error:|No file open|Your proposed edit has introduced|Your edit was not applied"
     r"|No replacement was performed|Invalid |Warning: File .* already exists|Syntax error|.{0,300}? is a directory"
 )
-_ABSENT = re.compile(r"[^\n]{0,500}\bNo such file\b[^\n]{0,100}")
-_NONE = re.compile(r"No matches found|No .{0,80} found")
+_NO_SUCH_FILE = re.compile(r"[^\n]{0,500}\bNo such file\b[^\n]{0,100}")
+_NO_MATCH = re.compile(r"No matches found|No .{0,80} found")
 
 
 class SweAgent:
@@ -115,19 +115,19 @@ def _session(document: dict[str, Any], path: Path) -> Iterator[Event]:
     info = document.get("info")
     info = info if isinstance(info, dict) else {}
     yield Start(path.stem, SweAgent.name, _working_folder(steps, history), text_in(info, "swe_agent_version"))
-    yield from _injected(history, path)
-    for turn in _from_trajectory(steps) if steps else _from_history(history):
-        id_ = f"M{turn.line}"
-        said = (AgentText(id_, turn.thought, turn.line),) if turn.thought.strip() else ()
-        calls = (_call(turn, turn.call_id or f"{id_}#0"),) if turn.action.strip() else ()
+    yield from _events_before_work(history, path)
+    for action in _from_trajectory(steps) if steps else _from_history(history):
+        id_ = f"M{action.line}"
+        said = (AgentText(id_, action.thought, action.line),) if action.thought.strip() else ()
+        calls = (_call(action, action.call_id or f"{id_}#0"),) if action.action.strip() else ()
         if said or calls:
-            yield Step(id_, said, calls, path=str(path), line=turn.line)
+            yield Step(id_, said, calls, path=str(path), line=action.line)
     status = text_in(info, "exit_status")
     if status and status != "submitted":
         yield Broken(status)
 
 
-def _injected(history: list[dict[str, Any]], path: Path) -> Iterator[Event]:
+def _events_before_work(history: list[dict[str, Any]], path: Path) -> Iterator[Event]:
     """Yield the events before the agent's work: system text, demonstrations, the problem statement as the prompt."""
     for line, message in enumerate(history, 1):
         text = as_text(message.get("content"))
@@ -160,11 +160,11 @@ def _from_trajectory(steps: list[dict[str, Any]]) -> Iterator[_Action]:
         state = as_input(step.get("state"))
         observation = step.get("observation")
         yield _Action(
-            text_in(step, "thought") or ("" if step.get("action") else text_in(step, "response")),
-            text_in(step, "action"),
-            as_text(observation) if observation is not None else None,
-            text_in(state, "open_file"),
-            line,
+            thought=text_in(step, "thought") or ("" if step.get("action") else text_in(step, "response")),
+            action=text_in(step, "action"),
+            observation=as_text(observation) if observation is not None else None,
+            open_file=text_in(state, "open_file"),
+            line=line,
         )
 
 
@@ -178,34 +178,34 @@ def _from_history(history: list[dict[str, Any]]) -> Iterator[_Action]:
         calls = dicts(message.get("tool_calls"))
         action = text_in(message, "action")
         yield _Action(
-            text_in(message, "thought") or ("" if action else as_text(message.get("content"))),
-            action,
-            _without_prompt_line(as_text(after.get("content"))).rstrip() if answered else None,
-            "",
-            index + 1,
-            text_in(calls[0], "id") if calls else "",
+            thought=text_in(message, "thought") or ("" if action else as_text(message.get("content"))),
+            action=action,
+            observation=_without_prompt_line(as_text(after.get("content"))).rstrip() if answered else None,
+            open_file="",
+            line=index + 1,
+            call_id=text_in(calls[0], "id") if calls else "",
         )
 
 
-def _call(turn: _Action, id_: str) -> ToolCall:
+def _call(action: _Action, id_: str) -> ToolCall:
     """Return an action as a tool call: one of SWE-agent's own commands, or a shell command."""
-    observation = turn.observation
+    observation = action.observation
     if observation is not None and observation.strip() == _SILENT:
         observation = ""
     outcome = TIMED_OUT if observation and _TIMEOUT.search(observation[-2000:]) else None
-    own = _own_command(turn.action)
+    own = _own_command(action.action)
     if own is None:
-        if observation and _ABSENT.fullmatch(observation.strip()):
+        if observation and _NO_SUCH_FILE.fullmatch(observation.strip()):
             outcome = NO_PATH
         failed = True if observation and is_error_report(observation) else None
-        input_ = {"command": turn.action.strip()}
-        return finish_call(id_, "bash", input_, observation, is_error=failed, outcome=outcome, line=turn.line)
+        input_ = {"command": action.action.strip()}
+        return finish_call(id_, "bash", input_, observation, is_error=failed, outcome=outcome, line=action.line)
     name, kind, input_ = own
-    if kind in (ToolKind.READ, ToolKind.EDIT) and "path" not in input_ and turn.open_file not in ("", "n/a"):
-        input_["path"] = turn.open_file
+    if kind in (ToolKind.READ, ToolKind.EDIT) and "path" not in input_ and action.open_file not in ("", "n/a"):
+        input_["path"] = action.open_file
     if outcome is None and observation is not None:
         outcome = _own_outcome(kind, observation)
-    return finish_call(id_, name, input_, observation, outcome=outcome, kind=kind, line=turn.line)
+    return finish_call(id_, name, input_, observation, outcome=outcome, kind=kind, line=action.line)
 
 
 def _own_command(action: str) -> tuple[str, ToolKind, dict[str, Any]] | None:
@@ -219,7 +219,7 @@ def _own_command(action: str) -> tuple[str, ToolKind, dict[str, Any]] | None:
         words = shlex.split(first)[1:]
     except ValueError:  # an open quote: the text of an edit goes on in the next lines
         words = first.split()[1:]
-    if name != "edit" and _JOINED & set(words):
+    if name != "edit" and _SHELL_OPERATORS & set(words):
         return None
     input_: dict[str, Any] = dict(zip(names, words, strict=False))
     if name == "str_replace_editor" and input_.pop("command", "") == "view":
@@ -231,7 +231,7 @@ def _own_command(action: str) -> tuple[str, ToolKind, dict[str, Any]] | None:
 
 def _own_outcome(kind: ToolKind, observation: str) -> tuple[Outcome, str]:
     text = observation.lstrip()
-    if kind is ToolKind.SEARCH and _NONE.match(text):
+    if kind is ToolKind.SEARCH and _NO_MATCH.match(text):
         return NO_MATCH
     if kind is not ToolKind.OTHER and _MISSING.match(text):
         return NO_PATH

@@ -19,7 +19,7 @@ from knowbound.traces.calls.tools import kind_of
 from knowbound.traces.dialogue import PendingCall
 from knowbound.traces.values import NOTHING, UNDECODABLE, concatenated, decode, lenient, token_count
 
-_SHOWN_STDOUT = 100_000  # characters kept of a command's output
+_KEPT_STDOUT = 100_000  # characters kept of a command's output
 
 
 class ContentBlock(msgspec.Struct, gc=False):
@@ -190,14 +190,14 @@ def flat_text(value: Any) -> str:
 # ---- results of calls
 
 
-def plain(content: str | list[ContentBlock] | None) -> str:
+def joined_text_blocks(content: str | list[ContentBlock] | None) -> str:
     """Return the text blocks of a message, joined."""
     if isinstance(content, str):
         return content
     return "\n".join(block.text for block in content or () if block.type == "text" and block.text)
 
 
-def answered(id_: str, call: PendingCall, block: ContentBlock, result: Raw, folder: str) -> ToolCall:
+def call_with_result(id_: str, call: PendingCall, block: ContentBlock, result: Raw, folder: str) -> ToolCall:
     """Return a call with its result; `folder` is the agent's working folder."""
     is_error = bool(block.is_error)
     if _first_byte(result) == b"{" and not is_error:
@@ -212,6 +212,7 @@ def answered(id_: str, call: PendingCall, block: ContentBlock, result: Raw, fold
 
 
 def _from_structure(id_: str, call: PendingCall, block: ContentBlock, result: Raw, folder: str) -> ToolCall:
+    """Return a call that did not fail, by its `toolUseResult`; the text decides for tools without a known structure."""
     name, input_, line = call.name, call.input, call.line
     if name in ("Grep", "Glob"):
         return _search(id_, call, result, folder)
@@ -233,14 +234,21 @@ def _from_structure(id_: str, call: PendingCall, block: ContentBlock, result: Ra
 
 
 def _search(id_: str, call: PendingCall, result: Raw, folder: str) -> ToolCall:
-    found = _decode_grep(result)
-    hits = bool(found.filenames or found.num_lines or found.num_matches or (found.content or "").strip())
-    outcome = SUCCESS if hits else (Outcome.EMPTY, f"{call.name} matched nothing")
-    output = "\n".join((*(found.filenames or ()), found.content or ""))
+    """Return a call of Grep or Glob by its `toolUseResult`."""
+    result_fields = _decode_grep(result)
+    has_hits = bool(
+        result_fields.filenames
+        or result_fields.num_lines
+        or result_fields.num_matches
+        or (result_fields.content or "").strip()
+    )
+    outcome = SUCCESS if has_hits else (Outcome.EMPTY, f"{call.name} matched nothing")
+    output = "\n".join((*(result_fields.filenames or ()), result_fields.content or ""))
     return finish_call(id_, call.name, call.input, output, outcome=outcome, folder=folder, line=call.line)
 
 
 def _shell(id_: str, call: PendingCall, result: Raw, folder: str) -> ToolCall:
+    """Return a call of Bash by its `toolUseResult`."""
     ran = _decode_shell(result)
     outcome = None
     if ran.interrupted:
@@ -250,9 +258,9 @@ def _shell(id_: str, call: PendingCall, result: Raw, folder: str) -> ToolCall:
     output = f"{ran.stdout}\n{ran.stderr}" if ran.stderr else ran.stdout
     # "No matches found" is the client's reading of grep's exit status 1.
     exit_code = 1 if ran.return_code_interpretation == "No matches found" else 0
-    shown = output[:_SHOWN_STDOUT]
+    shown = output[:_KEPT_STDOUT]
     ended = finish_call(
         id_, call.name, call.input, shown, exit_code=exit_code, outcome=outcome, folder=folder, line=call.line
     )
-    is_left = bool(ran.background_task_id) and not ran.interrupted
-    return msgspec.structs.replace(ended, is_in_background=True) if is_left else ended
+    is_in_background = bool(ran.background_task_id) and not ran.interrupted
+    return msgspec.structs.replace(ended, is_in_background=True) if is_in_background else ended

@@ -32,7 +32,7 @@ UNFINISHED = "the stream ends before its result"
 _MESSAGES = frozenset({"assistant", "user"})
 _NOTIFICATION = "<task-notification>"
 _SKILL_TEXT = "Base directory for this skill: "  # older clients do not mark it
-_CURSOR = frozenset({"tool_call", "thinking"})  # lines of another client with a similar stream
+_CURSOR_TYPES = frozenset({"tool_call", "thinking"})  # lines of another client with a similar stream
 _MOST_USD = 1_000_000  # a larger number is no cost
 
 
@@ -54,10 +54,10 @@ class ClaudeStream:
         if b'"session_id"' not in head:
             return None  # a quick answer: this reader is asked before the reader of transcripts, which are more common
         found: Identity | None = None
-        for line in _lines_of(head):
-            if text_in(line, "sessionId") or text_in(line, "type") in _CURSOR:
+        for line in _lines_of_head(head):
+            if text_in(line, "sessionId") or text_in(line, "type") in _CURSOR_TYPES:
                 return None
-            if found is None and _is_ours(line):
+            if found is None and _is_stream_line(line):
                 found = Identity(text_in(line, "session_id"), "", text_in(line, "timestamp"))
         return found
 
@@ -75,7 +75,7 @@ class ClaudeStream:
         spent = RunUsage()
         for _, value in _values(file, Tally()):
             if value.get("type") == "result":
-                spent = _spent(value, spent.model)
+                spent = _usage_of_result(value, spent.model)
             elif value.get("subtype") == "init" and isinstance(value.get("model"), str):
                 spent = msgspec.structs.replace(spent, model=value["model"])
         return spent
@@ -88,7 +88,7 @@ class _StreamRun:
         self.tally = tally
         self.session = Session(tally, {}, ClaudeStream.name)
         self.sub_agents: dict[str, str] = {}  # call that started it → sub-agent
-        self.said: list[str] = []  # by the main agent, since the last result, without spaces
+        self.main_agent_texts: list[str] = []  # since the last result, without spaces
         self.is_open = False  # a message came after the last result
         self.wants_prompt = True  # the next turn has no prompt yet
 
@@ -118,7 +118,7 @@ class _StreamRun:
         elif subtype == "hook_response" and not line.get("exit_code"):
             event = text_in(line, "hook_event")
             printed = {"type": "hook_success", "hookEvent": event, "stdout": text_in(line, "stdout")}
-            self.session.attachment(printed, number, holds=event == "UserPromptSubmit")
+            self.session.attachment(printed, number, is_for_next_prompt=event == "UserPromptSubmit")
         elif subtype == "task_started" and text_in(line, "task_id"):
             self.sub_agents[text_in(line, "tool_use_id")] = text_in(line, "task_id")
 
@@ -126,40 +126,43 @@ class _StreamRun:
         """Start the session with its folder; the client repeats this line in each turn."""
         id_, self.session.folder = text_in(line, "session_id"), text_in(line, "cwd")
         self.session.session = id_ or "stream"
-        about = (self.session.folder, text_in(line, "claude_code_version"), text_in(line, "timestamp"))
-        self.session.out.append(Start(id_, ClaudeStream.name, *about))
+        version, time = text_in(line, "claude_code_version"), text_in(line, "timestamp")
+        self.session.out.append(Start(id_, ClaudeStream.name, self.session.folder, version=version, time=time))
 
     def _message(self, kind: str, line: _Line, number: int) -> None:
-        given = {
+        """Hand a message on to the session, as the line of a transcript that it would be."""
+        fields = {
             "type": kind, "sessionId": line.get("session_id"), "message": line["message"], "uuid": line.get("uuid"),
             "timestamp": line.get("timestamp"), "toolUseResult": line.get("tool_use_result"),
         }  # fmt: skip
-        shown = lenient(TranscriptLine, {name: value for name, value in given.items() if value is not None})
-        message = shown.message
+        transcript_line = lenient(TranscriptLine, {name: value for name, value in fields.items() if value is not None})
+        message = transcript_line.message
         assert message is not None
         content = message.content
         text = content if isinstance(content, str) else "\n".join(block.text or "" for block in content or ())
-        shown.is_meta = line.get("isSynthetic") is True or text.startswith(_SKILL_TEXT) or None
+        transcript_line.is_meta = line.get("isSynthetic") is True or text.startswith(_SKILL_TEXT) or None
         parent = text_in(line, "parent_tool_use_id")
         agent_id = self.sub_agents.get(parent, parent)
         if kind == "assistant":
-            message.id = message.id or shown.uuid or f"L{number}"
-            self.said += [_unspaced(text)] if not agent_id and message.model != "<synthetic>" else []
-            self._need_prompt(line, number)
+            message.id = message.id or transcript_line.uuid or f"L{number}"
+            if not agent_id and message.model != "<synthetic>":
+                self.main_agent_texts.append(_without_spaces(text))
+            self._begin_turn_without_prompt(line, number)
         elif text.startswith(_NOTIFICATION):
             self.wants_prompt = False  # work in the background ended: its turn goes on
         self.is_open = True
-        self.session.line(shown, b"", number, agent_id)
+        self.session.line(transcript_line, b"", number, agent_id)
         if any(isinstance(event, Prompt) for event in self.session.out):
             self.wants_prompt = False
 
-    def _need_prompt(self, line: _Line, number: int) -> None:
-        """Begin the turn with an empty prompt if the agent answers and no prompt has come."""
+    def _begin_turn_without_prompt(self, line: _Line, number: int) -> None:
+        """Begin the turn with an empty prompt, unless it has its prompt."""
         if self.wants_prompt:
             self.wants_prompt = False
             self.session.prompt(Prompt(f"L{number}", "", text_in(line, "timestamp"), self.session.path, number))
 
     def _result(self, line: _Line, number: int) -> None:
+        """Take the last line of a run: its failure, or the answer if no line before had it (`--output-format json`)."""
         session, result, subtype = self.session, text_in(line, "result"), text_in(line, "subtype")
         session.flush()
         if not session.session:
@@ -169,16 +172,15 @@ class _StreamRun:
             # Some versions name an exceeded budget only in the reason.
             is_budget = subtype == "error_max_budget_usd" or "maximum budget" in reason
             session.out.append(Broken(reason, number, Break.BUDGET if is_budget else Break.FAILED))
-        elif result and _unspaced(result) not in "".join(self.said):
-            # The only line of `--output-format json`.
-            self._need_prompt(line, number)
+        elif result and _without_spaces(result) not in "".join(self.main_agent_texts):
+            self._begin_turn_without_prompt(line, number)
             id_ = text_in(line, "uuid") or f"L{number}"
             said = (AgentText(id_, result, number),)
             session.out.append(Step(id_, said, (), "", text_in(line, "timestamp"), session.path, number))
-        self.said, self.is_open = [], False
+        self.main_agent_texts, self.is_open = [], False
 
 
-def _unspaced(text: str) -> str:
+def _without_spaces(text: str) -> str:
     return "".join(text.split())
 
 
@@ -191,7 +193,7 @@ def _values(file: Path, tally: Tally) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, value
 
 
-def _lines_of(head: bytes) -> Iterator[_Line]:
+def _lines_of_head(head: bytes) -> Iterator[_Line]:
     first = first_value(head)
     if isinstance(first, list):
         yield from dicts(first)
@@ -201,7 +203,7 @@ def _lines_of(head: bytes) -> Iterator[_Line]:
     yield from lines_of_head(head)
 
 
-def _is_ours(line: _Line) -> bool:
+def _is_stream_line(line: _Line) -> bool:
     kind = text_in(line, "type")
     if not text_in(line, "session_id"):
         return False
@@ -212,15 +214,16 @@ def _is_ours(line: _Line) -> bool:
     return kind == "system" and bool(text_in(line, "subtype"))
 
 
-def _spent(result: dict[str, Any], model: str) -> RunUsage:
+def _usage_of_result(result: dict[str, Any], model: str) -> RunUsage:
+    """Return the cost in a result; figures that are no plausible numbers are left out."""
     usage = as_input(result.get("usage"))
     read = [token_count(usage.get(f"{kind}input_tokens")) for kind in ("", "cache_creation_", "cache_read_")]
     usd = result.get("total_cost_usd")
     if not isinstance(usd, int | float) or isinstance(usd, bool) or not 0 <= usd <= _MOST_USD:
         usd = None
     return RunUsage(
-        model,
-        float(usd) if usd is not None else None,
-        sum(part or 0 for part in read) if read[0] is not None else None,
-        token_count(usage.get("output_tokens")),
+        model=model,
+        usd=float(usd) if usd is not None else None,
+        tokens_in=sum(part or 0 for part in read) if read[0] is not None else None,
+        tokens_out=token_count(usage.get("output_tokens")),
     )

@@ -25,27 +25,28 @@ from msgspec import Raw
 
 from knowbound.core.trace import AgentText, Broken, Event, Injection, Outcome, Prompt, Skill, Start, ToolCall
 from knowbound.text.redact import cut
-from knowbound.traces.dialogue import MAX_REASON, KnownIds, OpenStep, PendingCall, by_item, injected, text_in
+from knowbound.traces.dialogue import MAX_REASON, KnownIds, OpenStep, PendingCall, injected, split_by_item, text_in
 from knowbound.traces.readers.claude_code.lines import (
     ApiMessage,
     ContentBlock,
     TranscriptLine,
-    answered,
+    call_with_result,
     decode_line,
     decode_lines,
     decode_progress,
-    plain,
+    joined_text_blocks,
 )
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally, read_lines
 from knowbound.traces.values import UNDECODABLE, dicts, object_of
 
-_TYPES = frozenset(
+_LINE_TYPES = frozenset(
     "user assistant progress system attachment summary file-history-snapshot queue-operation pr-link last-prompt mode "
     "permission-mode ai-title custom-title agent-name".split()
 )
+_HEAD_LINES = 400  # lines of a head that are looked at: many may come before the first message
 _HOOK_TEXTS = ("hook_success", "hook_additional_context")  # both have the output of one hook
-_MOST_WAITING = 64  # steps that may wait for a missing result
+_MOST_OPEN = 64  # steps that may wait for a missing result
 
 
 class ClaudeCode:
@@ -56,8 +57,8 @@ class ClaudeCode:
     def identify(self, head: bytes) -> Identity | None:
         """Recognise the line types together with `sessionId`, `leafUuid` or `messageId`."""
         time = ""
-        seen = False
-        for raw in islice(BytesIO(head), 400):
+        has_session_key = False
+        for raw in islice(BytesIO(head), _HEAD_LINES):
             if not raw.strip().startswith(b"{"):
                 if raw.strip():
                     return None
@@ -68,16 +69,18 @@ class ClaudeCode:
                 continue
             if b'"systemPayload"' in raw or (b'"parts"' in raw and line.message and line.message.content is None):
                 return None  # Qwen Code's
-            if line.type not in _TYPES:
+            if line.type not in _LINE_TYPES:
                 if not line.session_id or b'"sessionId"' not in raw:
                     return None
                 continue
-            seen = seen or b'"sessionId"' in raw or b'"leafUuid"' in raw or b'"isSnapshotUpdate"' in raw
+            has_session_key = (
+                has_session_key or b'"sessionId"' in raw or b'"leafUuid"' in raw or b'"isSnapshotUpdate"' in raw
+            )
             time = time or line.timestamp or ""
             if line.session_id and line.type in ("user", "assistant", "attachment", "system", "progress"):
                 agent = (line.agent_id or "") if line.is_sidechain else ""
                 return Identity(line.session_id, agent, time, "" if agent else line.uuid or "")
-        if not seen:
+        if not has_session_key:
             return None
         match = re.search(rb'"sessionId":\s*"([^"]+)"', head)  # in any line of a head without a message
         return Identity(match.group(1).decode("utf-8", "replace") if match else "", "", time)
@@ -90,24 +93,24 @@ class ClaudeCode:
 class _AgentSteps:
     """Open steps of the main agent or of a sub-agent, in order."""
 
-    __slots__ = ("agent_id", "by_call", "waiting")
+    __slots__ = ("agent_id", "open_steps", "step_of_call")
 
     def __init__(self, agent_id: str) -> None:
         self.agent_id = agent_id
-        self.waiting: deque[OpenStep] = deque()
-        self.by_call: dict[str, OpenStep] = {}
+        self.open_steps: deque[OpenStep] = deque()
+        self.step_of_call: dict[str, OpenStep] = {}
 
     def flush(self, out: list[Event], *, all_of_them: bool = False) -> None:
-        """Hand on the complete steps: every step before the last that has its results."""
-        waiting = self.waiting
-        while waiting:
-            first = waiting[0]
-            is_last = len(waiting) == 1
-            if not all_of_them and (is_last or (len(waiting) <= _MOST_WAITING and not first.is_answered)):
+        """Hand on the steps that have their results, in order; the last one may still grow, unless all are to end."""
+        open_steps = self.open_steps
+        while open_steps:
+            first = open_steps[0]
+            is_last = len(open_steps) == 1
+            if not all_of_them and (is_last or (len(open_steps) <= _MOST_OPEN and not first.is_answered)):
                 return
-            waiting.popleft()
+            open_steps.popleft()
             for id_ in first.calls:
-                self.by_call.pop(id_, None)
+                self.step_of_call.pop(id_, None)
             step = first.step()
             out.append(step)
             out.extend(
@@ -128,15 +131,15 @@ class Session:
         self.sidechains = sidechains
         self.agent = agent
         self.chains: dict[str, _AgentSteps] = {"": _AgentSteps("")}
-        self.roots: dict[str, str] = {}  # side-chain lines in a main file: uuid → first uuid of the chain
-        self.known = KnownIds(tally)  # of messages and calls
+        self.first_line_of: dict[str, str] = {}  # side-chain lines in a main file: uuid → first uuid of the chain
+        self.known_ids = KnownIds(tally)  # of messages and calls
         self.session = ""
         self.path = self.folder = ""
         self.out: list[Event] = []
-        self.early: dict[str, tuple[ContentBlock, Raw]] = {}  # results that came before their call
-        self.asked_for: list[str] = []  # sub-agents whose own files are read next
-        self.held: list[Injection] = []  # for the next prompt, or for the agent if it goes on without one
-        self.hooked: list[tuple[str, str, str]] = []  # texts of hooks since the last message: kind, source, content
+        self.results_without_call: dict[str, tuple[ContentBlock, Raw]] = {}  # by the id of the call that is to come
+        self.agents_to_read: list[str] = []  # sub-agents whose own files are read next
+        self.context_for_prompt: list[Injection] = []  # or for the agent if it goes on without one
+        self.recent_hook_texts: list[tuple[str, str, str]] = []  # since the last message: kind, source, text
         self.client_turn = ""
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
@@ -154,19 +157,20 @@ class Session:
         return out
 
     def _file(self, file: Path, side_agent: str) -> Iterator[Event]:
-        outer, self.path = self.path, str(file)
+        """Yield the events of a file, with those of each sub-agent's file after the line that names it."""
+        outer_path, self.path = self.path, str(file)
         for number, raw in read_lines(file, self.tally):
             try:
                 line = decode_line(raw)
             except UNDECODABLE:
-                self._odd_line(raw, number, side_agent)
+                self._irregular_line(raw, number, side_agent)
             else:
                 self.line(line, raw, number, side_agent)
             if self.out:
                 yield from self.hand_on()
-            while self.asked_for:
-                yield from self._sidechain(self.asked_for.pop())
-        self.path = outer
+            while self.agents_to_read:
+                yield from self._sidechain(self.agents_to_read.pop())
+        self.path = outer_path
 
     def _sidechain(self, agent_id: str) -> Iterator[Event]:
         """Read a sub-agent's own file in place: its calls belong to the turn that started it."""
@@ -177,7 +181,7 @@ class Session:
         self._chain(agent_id).flush(self.out, all_of_them=True)
         yield from self.hand_on()
 
-    def _odd_line(self, raw: bytes, number: int, side_agent: str) -> None:
+    def _irregular_line(self, raw: bytes, number: int, side_agent: str) -> None:
         """Take a line with fields of other types, several lines written as one, or no line at all."""
         try:
             lines = decode_lines(raw)
@@ -195,10 +199,10 @@ class Session:
                 self._progress(line, number)
             return
         if kind not in ("assistant", "user", "attachment"):
-            if not kind or (kind not in _TYPES and not line.session_id):
+            if not kind or (kind not in _LINE_TYPES and not line.session_id):
                 self.tally.skip(self.path, number, "foreign")
             return
-        if line.uuid and not self.known.is_new(line.uuid):
+        if line.uuid and not self.known_ids.is_new(line.uuid):
             return
         if line.session_id and line.session_id != self.session:
             of_sub_agent = side_agent or line.is_sidechain
@@ -219,32 +223,32 @@ class Session:
         """Begin a session: the first one of the files, or the fork that goes on after the messages that it copied."""
         self.flush()
         self.session, self.folder = session, line.cwd or ""
-        about = (line.version or "", line.timestamp or "", line.git_branch or "")
-        self.out.append(Start(session, self.agent, self.folder, *about))
+        version, time, branch = line.version or "", line.timestamp or "", line.git_branch or ""
+        self.out.append(Start(session, self.agent, self.folder, version=version, time=time, branch=branch))
 
-    def attachment(self, attachment: dict[str, Any], number: int, *, holds: bool = False) -> None:
-        """Take the context of an attachment; `holds` keeps it for the next prompt."""
+    def attachment(self, attachment: dict[str, Any], number: int, *, is_for_next_prompt: bool = False) -> None:
+        """Take the context of an attachment. A hook's text that was already written in the other form counts once."""
         kind = str(attachment.get("type"))
         for injection in injections_of_attachment(attachment, number):
             if kind in _HOOK_TEXTS:
-                shown = (injection.source, injection.content)
-                twin = (_HOOK_TEXTS[kind == _HOOK_TEXTS[0]], *shown)
-                if twin in self.hooked:
-                    self.hooked.remove(twin)
+                source_and_text = (injection.source, injection.content)
+                twin = (_HOOK_TEXTS[kind == _HOOK_TEXTS[0]], *source_and_text)  # the same text in the other form
+                if twin in self.recent_hook_texts:
+                    self.recent_hook_texts.remove(twin)
                     continue
-                self.hooked.append((kind, *shown))
-            is_early = holds or injection.source == "hook:SessionStart"
-            (self.held if is_early else self.out).extend(by_item(injection))
+                self.recent_hook_texts.append((kind, *source_and_text))
+            waits = is_for_next_prompt or injection.source == "hook:SessionStart"
+            (self.context_for_prompt if waits else self.out).extend(split_by_item(injection))
 
     def prompt(self, prompt: Prompt) -> None:
         """Begin a turn with its prompt and the context that was held for it."""
         self.client_turn = prompt.client_turn
         self.out.append(prompt)
-        self._hand_out_held()
+        self._hand_out_context()
 
-    def _hand_out_held(self) -> None:
-        self.out.extend(self.held)
-        self.held.clear()
+    def _hand_out_context(self) -> None:
+        self.out.extend(self.context_for_prompt)
+        self.context_for_prompt.clear()
 
     def _chain(self, agent_id: str) -> _AgentSteps:
         chain = self.chains.get(agent_id)
@@ -256,12 +260,13 @@ class Session:
         """Return the sub-agent of a side-chain line: its id, or the first line of its thread."""
         if line.agent_id:
             return line.agent_id
-        root = self.roots.get(line.parent_uuid or "") or line.uuid or "sidechain"
+        root = self.first_line_of.get(line.parent_uuid or "") or line.uuid or "sidechain"
         if line.uuid:
-            self.roots[line.uuid] = root
+            self.first_line_of[line.uuid] = root
         return root
 
     def _progress(self, line: TranscriptLine, number: int) -> None:
+        """Take the message of a sub-agent that a progress line wraps."""
         try:
             progress = decode_progress(line.data)
         except UNDECODABLE:
@@ -269,7 +274,7 @@ class Session:
         inner = progress.message
         if inner is None or inner.message is None:
             return
-        if inner.uuid and not self.known.is_new(inner.uuid):
+        if inner.uuid and not self.known_ids.is_new(inner.uuid):
             return
         chain = self._chain(progress.agent_id or "sub-agent")
         if inner.type == "assistant":
@@ -278,22 +283,26 @@ class Session:
             self._results(chain, inner.message, inner)
 
     def _assistant(self, chain: _AgentSteps, message: ApiMessage, line: TranscriptLine, number: int) -> None:
+        """Add a line of the agent to the open step of its message, or begin the step.
+
+        Calls of a resumed transcript that are known are left out; results that came before their call are joined to it.
+        """
         content = message.content
         if line.is_api_error_message:
             chain.flush(self.out, all_of_them=True)
-            self.out.append(Broken(cut(plain(content), MAX_REASON), number))
+            self.out.append(Broken(cut(joined_text_blocks(content), MAX_REASON), number))
             return
         if message.model == "<synthetic>" or content is None:
             return
-        if self.held and not chain.agent_id:
-            self._hand_out_held()
-        self.hooked.clear()
+        if self.context_for_prompt and not chain.agent_id:  # a sub-agent goes on without the user's next prompt
+            self._hand_out_context()
+        self.recent_hook_texts.clear()
         id_ = message.id or line.uuid or ""
-        step = chain.waiting[-1] if chain.waiting else None
+        step = chain.open_steps[-1] if chain.open_steps else None
         if step is None or step.id != id_:
             step = OpenStep(id_, line.timestamp or "", self.path, number, chain.agent_id, model=message.model or "")
-            chain.waiting.append(step)
-            chain.flush(self.out)
+            chain.open_steps.append(step)
+            chain.flush(self.out)  # the steps before it: the last one stays open for further lines
         if message.usage is not None:
             step.tokens = message.usage.new_tokens  # every line of a message has it; the last one is final
         blocks = [ContentBlock(type="text", text=content)] if isinstance(content, str) else content
@@ -301,41 +310,44 @@ class Session:
             if block.type == "text" and block.text:
                 step.said.append(AgentText(line.uuid or "", block.text, number))
             elif block.type == "tool_use" and block.id:
-                if not self.known.is_new(block.id):
+                if not self.known_ids.is_new(block.id):
                     continue
                 step.calls[block.id] = PendingCall(block.name, object_of(block.input), number)
-                chain.by_call[block.id] = step
-                if block.id in self.early:
-                    self._answer(chain, *self.early.pop(block.id))
+                chain.step_of_call[block.id] = step
+                if block.id in self.results_without_call:
+                    self._answer(chain, *self.results_without_call.pop(block.id))
 
     def _user(self, chain: _AgentSteps, message: ApiMessage, line: TranscriptLine, number: int) -> None:
+        """Take a line in the user's role: results of calls, context that the client adds, or a prompt."""
         if self._results(chain, message, line):
             return
         if chain.agent_id or line.is_compact_summary or line.is_visible_in_transcript_only:
             return
-        self.hooked.clear()
-        text = plain(message.content)
-        where = (line.timestamp or "", self.path, number, line.prompt_id or "", line.author)
+        self.recent_hook_texts.clear()
+        text = joined_text_blocks(message.content)
         if not text:
             blocks = message.content if isinstance(message.content, list) else ()
             if line.is_meta is None and any(block.type == "image" for block in blocks):
-                self.flush()
-                self.prompt(Prompt(line.uuid or "", "[image]", *where))
+                self._begin_turn(line, "[image]", number)
             return
-        is_early = line.is_meta and line.prompt_id and line.prompt_id != self.client_turn
-        taken = self.held if is_early else self.out
+        is_for_next_prompt = line.is_meta and line.prompt_id and line.prompt_id != self.client_turn
+        destination = self.context_for_prompt if is_for_next_prompt else self.out
         for injection in injections_of_text(text, bool(line.is_meta), number):
-            taken.extend(by_item(injection))
+            destination.extend(split_by_item(injection))
         if line.is_meta:
             return
         command = skill_command(text)
         words = command[1] if command else own_words(text)
-        if not words:
-            return
+        if words:
+            self._begin_turn(line, words, number, skill=command[0] if command else "")
+
+    def _begin_turn(self, line: TranscriptLine, words: str, number: int, *, skill: str = "") -> None:
+        """End the open steps, and begin a turn with these words, which may invoke a skill."""
         self.flush()
-        if command:
-            self.out.append(Skill(command[0], "command", number))
-        self.prompt(Prompt(line.uuid or "", words, *where))
+        if skill:
+            self.out.append(Skill(skill, "command", number))
+        time, turn = line.timestamp or "", line.prompt_id or ""
+        self.prompt(Prompt(line.uuid or "", words, time, self.path, number, client_turn=turn, author=line.author))
 
     def _results(self, chain: _AgentSteps, message: ApiMessage, line: TranscriptLine) -> bool:
         """Join the results of a message to their calls; report whether the message has nothing else."""
@@ -346,21 +358,22 @@ class Session:
         # The structured result belongs to the line: among several results its owner is unknown.
         result = line.tool_use_result if len(blocks) == 1 else Raw()
         for block in blocks:
-            if block.tool_use_id in chain.by_call:
+            if block.tool_use_id in chain.step_of_call:
                 self._answer(chain, block, result)
-            elif len(self.early) < _MOST_WAITING:  # some clients write a result before the call
-                self.early[block.tool_use_id] = (block, result)
+            elif len(self.results_without_call) < _MOST_OPEN:  # some clients write a result before the call
+                self.results_without_call[block.tool_use_id] = (block, result)
         return len(blocks) == len(content)
 
     def _answer(self, chain: _AgentSteps, block: ContentBlock, result: Raw) -> None:
-        step = chain.by_call[block.tool_use_id]
+        """Put a result into the step of its call; a sub-agent that the call started is read next."""
+        step = chain.step_of_call[block.tool_use_id]
         request = step.calls[block.tool_use_id]
         if isinstance(request, ToolCall):
             return
-        call = answered(block.tool_use_id, request, block, result, self.folder)
+        call = call_with_result(block.tool_use_id, request, block, result, self.folder)
         step.answer(call)
         if call.agent_id in self.sidechains:
-            self.asked_for.append(call.agent_id)
+            self.agents_to_read.append(call.agent_id)
 
     def flush(self) -> None:
         """End every open step: the user speaks, or the file ends."""

@@ -23,7 +23,7 @@ from knowbound.text.redact import cut
 from knowbound.traces.calls.finish import MAX_PATHS, PATCH_FAILED, finish_call
 from knowbound.traces.calls.outcome import REFUSED, SUCCESS
 from knowbound.traces.dialogue import MAX_REASON, OpenStep, PendingCall, as_input, as_text, text_in
-from knowbound.traces.readers.codex.lines import searched_web
+from knowbound.traces.readers.codex.lines import web_search_call
 from knowbound.traces.registry import Identity, RunUsage
 from knowbound.traces.source import Tally
 from knowbound.traces.values import dicts, lines_of_head, read_objects, token_count
@@ -77,7 +77,7 @@ class _Thread:
         self.path, self.tally = path, tally
         self.session: str | None = None
         self.response: OpenStep | None = None
-        self.running: set[str] = set()  # calls of the response that have not ended
+        self.unfinished_calls: set[str] = set()  # calls of the response that have not ended
         self.is_open = False  # within a turn
         self.has_prompt = False  # the turn has its prompt
         self.error = ""  # the last error of the turn
@@ -108,6 +108,7 @@ class _Thread:
             yield from self._item(item, kind == "item.completed", number)
 
     def _item(self, item: _Item, completed: bool, number: int) -> Iterator[Event]:
+        """Take an item as it starts, changes or completes; texts count only when they are complete."""
         id_, kind, text = text_in(item, "id") or f"L{number}", text_in(item, "type"), text_in(item, "text")
         if kind == "user_message" and completed:
             yield from self._complete()
@@ -122,7 +123,7 @@ class _Thread:
             known = self.response.calls.get(id_) if self.response else None
             response = self.response if self.response and known else (yield from self._responding(id_, number))
             response.calls[id_] = _CALLS[kind](id_, item, completed, known.line if known else number)
-            (self.running.discard if completed else self.running.add)(id_)
+            (self.unfinished_calls.discard if completed else self.unfinished_calls.add)(id_)
 
     def _responding(self, id_: str, number: int) -> Generator[Event, None, OpenStep]:
         """Return the response of an item: the one whose calls still run, or a new one."""
@@ -130,7 +131,7 @@ class _Thread:
         if not self.has_prompt:
             self.has_prompt = True
             yield Prompt(f"L{number}", "", "", self.path, number)
-        if self.response is not None and self.response.calls and not self.running:
+        if self.response is not None and self.response.calls and not self.unfinished_calls:
             yield from self._complete()
         if self.response is None:
             self.response = OpenStep(id_, "", self.path, number)
@@ -138,7 +139,7 @@ class _Thread:
 
     def _complete(self) -> Iterator[Event]:
         response, self.response = self.response, None
-        self.running = set()
+        self.unfinished_calls = set()
         if response is not None:
             yield response.step()
 
@@ -148,13 +149,13 @@ def _reason(value: object) -> str:
     return cut(text_in(value, "message") if isinstance(value, dict) else as_text(value), MAX_REASON)
 
 
-def _searched_web(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+def _web_search(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
     # The query is empty until the search has run; then the action has it, too.
     request = PendingCall("web_search", {**as_input(item.get("action")), "query": text_in(item, "query")}, line)
-    return searched_web(id_, request, "completed" if completed else None)
+    return web_search_call(id_, request, "completed" if completed else None)
 
 
-def _of_sub_agent(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+def _sub_agent_call(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
     tool, failed, output = text_in(item, "tool"), item.get("status") == "failed", "" if completed else None
     input_ = {"prompt": text_in(item, "prompt")}
     call = finish_call(id_, tool or "collab", input_, output, is_error=failed, kind=ToolKind.OTHER, line=line)
@@ -191,18 +192,18 @@ def _change(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
     """Return an edit by patch with all its files."""
     changes = dicts(item.get("changes"))
     files = tuple(dict.fromkeys(path for change in changes if (path := text_in(change, "path"))))[:MAX_PATHS]
-    bad = item.get("status") in ("failed", "declined")
+    has_failed = item.get("status") in ("failed", "declined")
     input_ = {"path": files[0] if files else ""}
-    outcome = (PATCH_FAILED if bad else SUCCESS) if completed else None
+    outcome = (PATCH_FAILED if has_failed else SUCCESS) if completed else None
     call = finish_call(id_, "apply_patch", input_, "" if completed else None, outcome=outcome, line=line)
-    return call if bad or not completed else replace(call, paths=files)
+    return call if has_failed or not completed else replace(call, paths=files)
 
 
 _CALLS: dict[str, Callable[[str, _Item, bool, int], ToolCall]] = {
     "command_execution": _command,
     "mcp_tool_call": _mcp,
     "file_change": _change,
-    "web_search": _searched_web,
-    "collab_tool_call": _of_sub_agent,
+    "web_search": _web_search,
+    "collab_tool_call": _sub_agent_call,
 }
 _ITEMS = frozenset({*_CALLS, "agent_message", "reasoning", "plan", "todo_list", "error", "user_message"})

@@ -60,7 +60,7 @@ class CallOutput(NamedTuple):
     failed: bool = False
 
 
-def whose(meta: Payload) -> tuple[str, str]:
+def session_and_agent(meta: Payload) -> tuple[str, str]:
     """Return the session and the sub-agent ("" for the main agent, whose session a sub-agent's rollout names)."""
     session, own = text_in(meta, "session_id"), text_in(meta, "id", "session_id")
     spawned = as_input(as_input(as_input(meta.get("source")).get("subagent")).get("thread_spawn"))
@@ -132,10 +132,10 @@ def result_of(item: Payload) -> CallOutput:
         metadata = outer.get("metadata")
         if isinstance(metadata, dict):
             code = metadata.get("exit_code")
-            return CallOutput(as_text(outer.get("output")), code if isinstance(code, int) else None, "", failed)
+            return CallOutput(as_text(outer.get("output")), code if isinstance(code, int) else None, failed=failed)
     header = _HEADER.match(text)
     if header is None:
-        return CallOutput(_parts_joined(text), None, "", failed or bool(_CLIENT_ERROR.match(text)))
+        return CallOutput(_parts_joined(text), failed=failed or bool(_CLIENT_ERROR.match(text)))
     code = header["code"] or header["exited"]
     return CallOutput(_parts_joined(text[header.end() :]), int(code) if code else None, header["running"] or "", failed)
 
@@ -145,7 +145,7 @@ def _parts_joined(text: str) -> str:
     return as_text(value_of(text)) or text if text.startswith('[{"type":') else text
 
 
-def mcp_ended(event: Payload) -> tuple[str, bool] | None:
+def ended_mcp_call(event: Payload) -> tuple[str, bool] | None:
     """Return the MCP call that an event ends, and whether it failed; None for other events."""
     if event["type"] == "mcp_tool_call_end":
         value = as_input(event.get("result"))
@@ -155,7 +155,7 @@ def mcp_ended(event: Payload) -> tuple[str, bool] | None:
     return (text_in(item, "id"), item.get("status") == "failed") if item.get("type") == "McpToolCall" else None
 
 
-def searched_web(id_: str, request: PendingCall, status: str | None) -> ToolCall:
+def web_search_call(id_: str, request: PendingCall, status: str | None) -> ToolCall:
     """Return a web search, which runs at the model's provider: the trace only shows that it ended."""
     queries = request.input.get("queries")
     input_ = request.input if request.input.get("query") or not queries else {**request.input, "query": queries}
@@ -183,7 +183,7 @@ _TOKENS = re.compile(
     r"""//[^\n]*|/\*.*?\*/|("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)""",
     re.S,
 )
-_KEPT = re.compile("\0(\\d+)\0")
+_STRING_NUMBER = re.compile("\0(\\d+)\0")
 _TOOL_CALL = re.compile(r"\btools\.(\w+)\s*\(\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|\w+|" + "\0\\d+\0" + r")?")
 _BARE_KEY = re.compile(r"([{,]\s*)([A-Za-z_$][\w$]*)(\s*:)")
 _VARIABLE = re.compile(r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]*)\s*=\s*" + "(\0\\d+\0)")
@@ -201,13 +201,13 @@ class ScriptCall(NamedTuple):
 
 def call_of(script: str) -> ScriptCall | None:
     """Return a script as one call: its only call, or its shell commands joined; None if neither is possible."""
-    found = _calls(script[:_MAX_SCRIPT])
-    if len(found) == 1:
-        return found[0]
-    commands = [as_text(one.input.get("cmd")) for one in found if one.name == SHELL]
-    if len(commands) < 2 or len(commands) < len(found) or not all(commands):
+    calls = _calls_in(script[:_MAX_SCRIPT])
+    if len(calls) == 1:
+        return calls[0]
+    commands = [as_text(call.input.get("cmd")) for call in calls if call.name == SHELL]
+    if len(commands) < 2 or len(commands) < len(calls) or not all(commands):
         return None
-    return ScriptCall(SHELL, found[0].input | {"cmd": "\n".join(commands)})
+    return ScriptCall(SHELL, calls[0].input | {"cmd": "\n".join(commands)})
 
 
 def output_of(text: str) -> CallOutput | None:
@@ -217,34 +217,38 @@ def output_of(text: str) -> CallOutput | None:
         return None
     body, failed = text[header.end() :].removeprefix("\n"), bool(header["failed"])
     if header["cell"]:
-        return CallOutput(body, None, cell(header["cell"]), failed)
+        return CallOutput(body, running=cell_key(header["cell"]), failed=failed)
     results = [object_of(line) for line in body.splitlines() if line.startswith("{")]
     if not results or len(results) < len(body.splitlines()) or not all("output" in result for result in results):
         shell = _SHELL_ID.search(body)
-        return CallOutput(body, None, shell[1] if shell else "", failed)
+        return CallOutput(body, running=shell[1] if shell else "", failed=failed)
     codes = [code for result in results if isinstance(code := result.get("exit_code"), int)]
     running = next((str(result["session_id"]) for result in results if result.get("session_id") is not None), "")
     whole = "\n".join(as_text(result["output"]) for result in results)
-    return CallOutput(whole, next(filter(None, codes), 0) if codes else None, running, failed)
+    first_failure = next(filter(None, codes), 0) if codes else None
+    return CallOutput(whole, first_failure, running, failed)
 
 
-def cell(id_: object) -> str:
+def cell_key(id_: object) -> str:
     """Return the name under which a running script is remembered."""
     return f"cell {id_}"
 
 
-def _calls(script: str) -> list[ScriptCall]:
-    kept: list[str] = []
+def _calls_in(script: str) -> list[ScriptCall]:
+    """Return the calls of tools in a script, with variables that hold a string replaced by it."""
+    strings: list[str] = []
 
     def keep(match: re.Match[str]) -> str:
         if match[1] is None:
             return " "  # a comment
-        kept.append(_string(match[1]))
-        return f"\0{len(kept) - 1}\0"
+        strings.append(_string(match[1]))
+        return f"\0{len(strings) - 1}\0"
 
-    plain = _TOKENS.sub(keep, script.replace("\0", ""))
-    known = dict(_VARIABLE.findall(plain))
-    return [ScriptCall(one[1], _argument(one[2] or "", known, kept)) for one in _TOOL_CALL.finditer(plain)]
+    without_strings = _TOKENS.sub(keep, script.replace("\0", ""))
+    variables = dict(_VARIABLE.findall(without_strings))
+    return [
+        ScriptCall(one[1], _argument(one[2] or "", variables, strings)) for one in _TOOL_CALL.finditer(without_strings)
+    ]
 
 
 def _string(literal: str) -> str:
@@ -257,14 +261,14 @@ def _string(literal: str) -> str:
     return re.sub(r"\\(.)", lambda one: _ESCAPES.get(one[1], one[1]), literal[1:-1], flags=re.S)
 
 
-def _argument(argument: str, known: dict[str, str], kept: list[str]) -> dict[str, Any]:
+def _argument(argument: str, variables: dict[str, str], strings: list[str]) -> dict[str, Any]:
     """Return the argument of a call; a text alone, as of `apply_patch`, is its `input`."""
-    value = known.get(argument, argument)
-    if alone := _KEPT.fullmatch(value):
-        return {"input": kept[int(alone[1])]}
-    value = _NAMED_VALUE.sub(lambda one: one[1] + known.get(one[2], one[2]), value)
+    value = variables.get(argument, argument)
+    if alone := _STRING_NUMBER.fullmatch(value):
+        return {"input": strings[int(alone[1])]}
+    value = _NAMED_VALUE.sub(lambda one: one[1] + variables.get(one[2], one[2]), value)
     value = _TRAILING.sub(r"\1", _BARE_KEY.sub(r'\1"\2"\3', value))
-    value = _KEPT.sub(lambda one: json.dumps(kept[int(one[1])]), value)
+    value = _STRING_NUMBER.sub(lambda one: json.dumps(strings[int(one[1])]), value)
     return object_of(value)
 
 
@@ -283,7 +287,7 @@ _CLIENT_TAG = re.compile(
     re.IGNORECASE,
 )
 _IMAGE_TAG = re.compile(r"\s*</?image\b[^>]*>\s*\Z")
-_SAVED = "Approved command prefix saved"  # a notice in the developer's role
+_APPROVAL_NOTICE = "Approved command prefix saved"  # a notice in the developer's role
 _HOOK_PART = "hooks.additional_context"
 _NOTICES = (
     "<turn_aborted>",
@@ -315,7 +319,7 @@ def own_words(text: str, line: int) -> tuple[str, list[Event]]:
         return "", [injected("instructions" if is_instructions else tag.lower(), text.strip(), line)]
     if text.lstrip().startswith(_NOTICES) or _IMAGE_TAG.match(text):
         return "", []
-    *_, request = (None, *_REQUEST.finditer(text))
+    *_, request = (None, *_REQUEST.finditer(text))  # the last heading: the context before it may quote one
     if request is None:
         return text, []
     words = text[request.end() :].strip()
@@ -331,7 +335,7 @@ def is_hook_text(text: str, kinds: list[str], *, is_alone: bool) -> bool:
     if kinds:
         return _HOOK_PART in kinds
     tag = _element(text)
-    return tag == "hook_context" or (is_alone and not tag and not text.lstrip().startswith(_SAVED))
+    return tag == "hook_context" or (is_alone and not tag and not text.lstrip().startswith(_APPROVAL_NOTICE))
 
 
 def developer_text(text: str, line: int, hook: str = "") -> Injection:

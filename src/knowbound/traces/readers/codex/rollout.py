@@ -33,7 +33,7 @@ from knowbound.traces.dialogue import (
     RunningCommands,
     as_input,
     as_text,
-    by_item,
+    split_by_item,
     text_in,
 )
 from knowbound.traces.readers.codex.lines import (
@@ -41,20 +41,20 @@ from knowbound.traces.readers.codex.lines import (
     RESULTS,
     CallOutput,
     Payload,
-    cell,
+    cell_key,
     developer_text,
+    ended_mcp_call,
     failure_of_turn,
     is_bare_meta,
     is_hook_text,
-    mcp_ended,
     own_words,
     part_kinds,
     request_of,
     result_of,
-    searched_web,
+    session_and_agent,
     texts_of,
     tokens_of,
-    whose,
+    web_search_call,
 )
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
@@ -80,7 +80,7 @@ class Codex:
             if not isinstance(payload, dict) or text_in(line, "type") not in _TYPES:
                 continue
             if line["type"] == "session_meta":
-                session, agent_id = whose(payload)
+                session, agent_id = session_and_agent(payload)
                 return Identity(session, agent_id, time)
             found = found or Identity("", "", time)
         return found
@@ -88,10 +88,10 @@ class Codex:
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
         """Yield the events of one session."""
         known = KnownIds(tally, is_single_file=len(files) + len(sidechains) <= 1)
-        session = _SharedState(tally, dict(sidechains), known)
-        yield from _Rollout(session, "").events(files)
-        for agent_id in list(session.sidechains):  # no call of the session started them
-            yield from _sidechain(session, agent_id)
+        shared = _SharedState(tally, dict(sidechains), known)
+        yield from _Rollout(shared, "").events(files)
+        for agent_id in list(shared.sidechains):  # no call of the session started them
+            yield from _sidechain(shared, agent_id)
 
 
 class _SharedState(msgspec.Struct):
@@ -99,15 +99,15 @@ class _SharedState(msgspec.Struct):
 
     tally: Tally
     sidechains: dict[str, Path]
-    known: KnownIds  # of items; items without an id are known by their time and content
+    known_ids: KnownIds  # of items; items without an id are known by their time and content
     started: bool = False
 
 
-def _sidechain(session: _SharedState, agent_id: str) -> Iterator[Event]:
+def _sidechain(shared: _SharedState, agent_id: str) -> Iterator[Event]:
     """Yield the steps of a sub-agent; its prompt and context come from its parent, not from the user."""
-    file = session.sidechains.pop(agent_id, None)
+    file = shared.sidechains.pop(agent_id, None)
     if file is not None:
-        events = _Rollout(session, agent_id).events([file])
+        events = _Rollout(shared, agent_id).events([file])
         yield from (event for event in events if isinstance(event, Step | Start))
 
 
@@ -116,9 +116,9 @@ class _ClientTurn(msgspec.Struct):
 
     id: str = ""
     has_prompt: bool = False
-    has_context: bool = False  # the client has written its own text of every turn
+    has_client_text: bool = False  # the client has written its own text of every turn
     has_response: bool = False
-    held: list[Event] = []  # events for the prompt to come
+    events_for_prompt: list[Event] = []  # events for the prompt to come
 
     @property
     def awaits_prompt(self) -> bool:
@@ -129,23 +129,24 @@ class _ClientTurn(msgspec.Struct):
 class _Rollout:
     """State of an agent's rollout that is being read. The user's words wait until the response before is complete."""
 
-    def __init__(self, session: _SharedState, agent_id: str) -> None:
-        self.session, self.agent_id = session, agent_id
+    def __init__(self, shared: _SharedState, agent_id: str) -> None:
+        self.shared, self.agent_id = shared, agent_id
         self.response: OpenStep | None = None
         self.response_ended = False
-        self.waiting: list[Event] = []  # events after the response
-        self.running = RunningCommands("exec_command", "cmd")
+        self.events_after_response: list[Event] = []  # events after the response
+        self.running_commands = RunningCommands("exec_command", "cmd")
         self.turn = _ClientTurn()
         self.path = self.folder = self.model = ""
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
         for file in files:
             self.path = str(file)
-            for number, line in read_objects(file, self.session.tally):
+            for number, line in read_objects(file, self.shared.tally):
                 yield from self._line(line, number)
         yield from self._complete()
 
     def _line(self, line: dict[str, Any], number: int) -> Iterator[Event]:
+        """Take a line, also a bare payload of the oldest clients; the first line starts the session."""
         kind, payload, time = text_in(line, "type"), line.get("payload"), text_in(line, "timestamp")
         if not isinstance(payload, dict) and kind in _ITEMS:
             kind, payload = "response_item", line
@@ -154,15 +155,15 @@ class _Rollout:
         if not isinstance(payload, dict) or kind not in _TYPES:
             return
         payload["type"] = text_in(payload, "type")
-        if not self.session.started:
-            self.session.started = True
+        if not self.shared.started:
+            self.shared.started = True
             self.folder = text_in(payload, "cwd")
-            session = whose(payload)[0] if kind == "session_meta" else ""
-            about = (text_in(payload, "cli_version"), time, text_in(as_input(payload.get("git")), "branch"))
-            yield Start(session, Codex.name, self.folder, *about)
+            session = session_and_agent(payload)[0] if kind == "session_meta" else ""
+            version, branch = text_in(payload, "cli_version"), text_in(as_input(payload.get("git")), "branch")
+            yield Start(session, Codex.name, self.folder, version=version, time=time, branch=branch)
         if kind == "response_item":
             yield from self._item(payload, time, number)
-        elif kind == "event_msg" and self.session.known.is_new(
+        elif kind == "event_msg" and self.shared.known_ids.is_new(
             (time, payload["type"], text_in(payload, "call_id") or str(payload.get("item"))), is_message=False
         ):
             yield from self._event(payload, number)
@@ -170,18 +171,18 @@ class _Rollout:
             self.model = text_in(payload, "model") or self.model
             if turn := text_in(payload, "turn_id"):
                 self._begin_turn(turn)
-            self.turn.has_context = True
+            self.turn.has_client_text = True
 
     def _item(self, item: Payload, time: str, number: int) -> Iterator[Event]:
         kind, id_ = item["type"], text_in(item, "id")
         if kind in RESULTS:
-            self._answer(item)
+            self._take_result(item)
         elif kind in CALLS:
-            if self.session.known.is_new(text_in(item, "call_id") or id_ or (time, kind)):
+            if self.shared.known_ids.is_new(text_in(item, "call_id") or id_ or (time, kind)):
                 yield from self._call(item, time, number)
         elif kind == "message":
             texts = texts_of(item)
-            if self.session.known.is_new(id_ or (time, text_in(item, "role"), *texts)):
+            if self.shared.known_ids.is_new(id_ or (time, text_in(item, "role"), *texts)):
                 yield from self._message(item, texts, time, number)
 
     def _call(self, item: Payload, time: str, number: int) -> Iterator[Event]:
@@ -189,7 +190,7 @@ class _Rollout:
         id_ = text_in(item, "call_id", "id") or f"L{number}"
         request = request_of(item, number)
         is_web = item["type"] == "web_search_call"
-        response.calls[id_] = searched_web(id_, request, text_in(item, "status")) if is_web else request
+        response.calls[id_] = web_search_call(id_, request, text_in(item, "status")) if is_web else request
 
     def _message(self, item: Payload, texts: list[str], time: str, number: int) -> Iterator[Event]:
         id_, role = text_in(item, "id") or f"L{number}", text_in(item, "role")
@@ -198,52 +199,58 @@ class _Rollout:
             if text := "\n".join(texts).strip():
                 response.said.append(AgentText(id_, text, number))
             return
-        if role != "user":
+        if role == "user":
+            self._user(item, texts, id_, time, number)
+        else:
             self._developer(item, texts, number)
-            return
+
+    def _user(self, item: Payload, texts: list[str], id_: str, time: str, number: int) -> None:
+        """Take text in the user's role: the client's context, and the user's words, which begin a turn."""
         self.response_ended = True  # older rollouts have nothing else between two turns
         words: list[str] = []
         for text in texts:
-            own, brought = own_words(text, number)
+            own, context = own_words(text, number)
             words.append(own)
-            if self.turn.awaits_prompt and brought and isinstance(brought[0], Injection):
-                self.turn.held += brought
+            if self.turn.awaits_prompt and context and isinstance(context[0], Injection):
+                self.turn.events_for_prompt += context
                 continue
             # A skill's text follows the words that invoked it, which begin the sample.
-            after_words = bool(self.waiting) and isinstance(self.waiting[-1], Prompt)
-            is_skill = bool(brought) and isinstance(brought[0], Skill)
-            at = len(self.waiting) - (after_words and is_skill)
-            self.waiting[at:at] = brought
+            after_words = bool(self.events_after_response) and isinstance(self.events_after_response[-1], Prompt)
+            is_skill = bool(context) and isinstance(context[0], Skill)
+            at = len(self.events_after_response) - (after_words and is_skill)
+            self.events_after_response[at:at] = context
         own = "\n".join(filter(None, words)).strip()
         if not texts and any(part.get("type") == "input_image" for part in dicts(item.get("content"))):
             own = "[image]"
         if own:
-            self.waiting.append(Prompt(id_, own, time, self.path, number, self.turn.id))
-            self.waiting += self.turn.held
-            self.turn = _ClientTurn(self.turn.id, has_prompt=True, has_context=True)
+            self.events_after_response.append(Prompt(id_, own, time, self.path, number, self.turn.id))
+            self.events_after_response += self.turn.events_for_prompt
+            self.turn = _ClientTurn(self.turn.id, has_prompt=True, has_client_text=True)
 
     def _developer(self, item: Payload, texts: list[str], number: int) -> None:
         """Take text in the developer's role: a hook's, named by its position in the turn, or the client's own."""
         turn = self.turn
         is_for_prompt = turn.has_prompt and not turn.has_response
         event = ":SessionStart" if turn.awaits_prompt else ":UserPromptSubmit" if is_for_prompt else ""
+        # Before the prompt, text waits for it in the turn; after it, text follows the open response.
+        destination = turn.events_for_prompt if turn.awaits_prompt else self.events_after_response
         for text, kind in zip_longest(texts, part_kinds(item)[: len(texts)], fillvalue=""):
             if text.strip():
-                is_alone = len(texts) == 1 and turn.has_context
+                is_alone = len(texts) == 1 and turn.has_client_text  # then it can only be a hook's
                 is_hook = is_hook_text(text, [kind] if kind else [], is_alone=is_alone)
                 injection = developer_text(text, number, f"hook{event}" if is_hook else "")
-                (turn.held if turn.awaits_prompt else self.waiting).extend(by_item(injection))
+                destination.extend(split_by_item(injection))
 
     def _begin_turn(self, id_: str) -> None:
         """Begin a turn; the client may announce it more than once."""
         if id_ != self.turn.id or not id_:
-            self.turn = _ClientTurn(id_, held=self.turn.held)
+            self.turn = _ClientTurn(id_, events_for_prompt=self.turn.events_for_prompt)
 
     def _responding(self, item: Payload, time: str, number: int) -> Generator[Event, None, OpenStep]:
         """Return the response of an item; a new response completes the one before."""
         if self.response is None or self.response_ended:
-            self.waiting += self.turn.held  # the agent goes on without a prompt
-            self.turn.held, self.turn.has_response = [], True
+            self.events_after_response += self.turn.events_for_prompt  # the agent goes on without a prompt
+            self.turn.events_for_prompt, self.turn.has_response = [], True
             yield from self._complete()
             id_ = text_in(item, "id") or f"L{number}"
             self.response = OpenStep(id_, time, self.path, number, self.agent_id, model=self.model)
@@ -253,15 +260,16 @@ class _Rollout:
     def _complete(self, unanswered: tuple[Outcome, str] | None = None) -> Iterator[Event]:
         """Yield the open step, the steps of its sub-agents, and the events that waited for it."""
         response, self.response = self.response, None
-        waiting, self.waiting = self.waiting, []
+        events, self.events_after_response = self.events_after_response, []
         if response is not None and (response.said or response.calls):
             step = response.step(unanswered)
             yield step
             for call in step.calls:
-                yield from _sidechain(self.session, call.agent_id)
-        yield from waiting
+                yield from _sidechain(self.shared, call.agent_id)
+        yield from events
 
     def _event(self, event: Payload, number: int) -> Iterator[Event]:
+        """Take an event that ends a turn or a response, begins a turn, or says how an MCP call ended."""
         kind = event["type"]
         if kind in _TURN_ENDS:
             yield from self._complete(INTERRUPTED if kind == "turn_aborted" else None)
@@ -273,12 +281,14 @@ class _Rollout:
                 self.response.tokens = tokens_of(event)
         elif kind == "task_started":
             self._begin_turn(text_in(event, "turn_id"))
-        elif self.response is not None and (ended := mcp_ended(event)):
-            request = self.response.calls.get(ended[0])
+        elif self.response is not None and (ended := ended_mcp_call(event)):
+            call_id, failed = ended
+            request = self.response.calls.get(call_id)
             if isinstance(request, PendingCall):
-                request.failed = ended[1]
+                request.failed = failed
 
-    def _answer(self, item: Payload) -> None:
+    def _take_result(self, item: Payload) -> None:
+        """Put a result in place of its pending call; the response then has all its items."""
         if self.response is None:
             return
         self.response_ended = True
@@ -288,13 +298,16 @@ class _Rollout:
             self.response.calls[id_] = self._finish(id_, request, result_of(item))
 
     def _finish(self, id_: str, request: PendingCall, result: CallOutput) -> ToolCall:
+        """Return a call with its result; a look at a running command is judged as that command."""
         if request.name == "apply_patch":
-            bad = result.failed or result.exit_code not in (None, 0)
+            has_failed = result.failed or result.exit_code not in (None, 0)
             patch = as_text(request.input.get("input"))
-            return finish_patch(id_, patch, result.text, failed=bad, line=request.line)
-        shell = str(request.input.get("session_id")) if request.name == "write_stdin" else ""
-        shell = cell(request.input.get("cell_id")) if request.name == "wait" else shell
-        name, input_, text = self.running.follow(request, result.text, looks_at=shell, runs_in=result.running)
+            return finish_patch(id_, patch, result.text, failed=has_failed, line=request.line)
+        looks_at = str(request.input.get("session_id")) if request.name == "write_stdin" else ""
+        looks_at = cell_key(request.input.get("cell_id")) if request.name == "wait" else looks_at
+        name, input_, text = self.running_commands.judged_as(
+            request, result.text, looks_at=looks_at, runs_in=result.running
+        )
         failed = result.failed if request.failed is None else request.failed
         call = finish_call(
             id_,

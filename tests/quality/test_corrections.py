@@ -214,7 +214,7 @@ def test_of_two_machines_that_answer_at_once_the_second_is_refused(loop: Loop) -
         late = Corrections(log, store, by="bob", clock=lambda: NOW)
         (seen,) = late.open()
         loop.corrections.dismiss(PORT.id)
-        late._find = lambda id_: seen  # type: ignore[method-assign]
+        late._open_suggestion = lambda id_: seen  # type: ignore[method-assign]
         with pytest.raises(InputError, match=r"was dismissed at .* by ada"):
             late.accept(PORT.id)
     assert loop.served() == {PORT.id: PORT.content, OTHER.id: OTHER.content}

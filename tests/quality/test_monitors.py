@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.quality import Counts, DayRollup, Durations, Metric, QualityScores
-from knowbound.quality.rollout.monitors import Watched, longest_chain, monitors
+from knowbound.quality.rollout.monitors import MonitorInput, longest_chain, monitors
 from knowbound.report.quality.rollout import tripped_lines
 from knowbound.stats.rollout import FailureMode, Monitor
 
@@ -18,7 +18,7 @@ TODAY = "2026-11-16"
 
 
 def found(mode: FailureMode, days: list[DayRollup] | None = None, **more: object) -> Monitor:
-    watched = Watched(days or [], TODAY, **more)  # type: ignore[arg-type]
+    watched = MonitorInput(days or [], TODAY, **more)  # type: ignore[arg-type]
     return next(one for one in monitors(watched) if one.mode is mode)
 
 
@@ -31,7 +31,7 @@ def chain(links: int) -> dict[str, str]:
 
 
 def test_there_are_seven_and_none_trips_without_data() -> None:
-    all_ = monitors(Watched([], TODAY))
+    all_ = monitors(MonitorInput([], TODAY))
     assert [one.mode for one in all_] == list(FailureMode)
     assert not any(one.tripped for one in all_)
     assert list(tripped_lines(all_)) == []

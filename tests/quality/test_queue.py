@@ -96,7 +96,7 @@ def test_what_is_whole_is_read_and_what_is_not_stops_nothing(home: Path, data: b
 
 
 def test_records_are_read_in_pieces_and_none_is_left_out(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue, "_PIECE", 300)
+    monkeypatch.setattr(queue, "_PIECE_BYTES", 300)
     firsts = [line(number, event="stop", answer_sum="0", time="2026-11-16T08:00:00Z") for number in range(40)]
     answers = [
         json.dumps({"time": "2026-11-16T08:00:00Z", "id": f"r-{number}", "answer": f"A {number}"}).encode() + b"\n"
@@ -112,7 +112,7 @@ def test_records_are_read_in_pieces_and_none_is_left_out(home: Path, monkeypatch
 
 
 def test_a_line_that_is_longer_than_any_is_passed_over(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue, "_PIECE", 300)
+    monkeypatch.setattr(queue, "_PIECE_BYTES", 300)
     write(home, b"x" * 2000 + b"\n" + line(1))
     assert drained(Queue(home)) == ["r-1"]
 
@@ -285,7 +285,7 @@ def test_the_end_of_a_session_is_not_forgotten_when_more_is_queued_than_is_read_
     shop: ScoredProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A turn that nobody reported is over when its session is; others may have their end in the rest of the queue."""
-    monkeypatch.setattr(queue, "_PIECE", 400)
+    monkeypatch.setattr(queue, "_PIECE_BYTES", 400)
     for session in ("s-1", "s-2", "s-3"):
         shop.prompted(session)
     shop.prompted("s-3", "t-2")

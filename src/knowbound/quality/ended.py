@@ -35,12 +35,12 @@ class EndedTurn:
         # Of a turn that failed it is the error's own text: nothing that the agent said.
         answer = payload.get("last_assistant_message") if event != STOP_FAILURE else None
         self.answer = answer if isinstance(answer, str) else ""
-        self.key: dict[str, Any] = {  # of both lines; its time names their file
+        self.key: dict[str, Any] = {  # both lines have these; the time names their file
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "id": os.urandom(8).hex(),
             "session": prompt.session,
         }
-        self._known: dict[str, Any] = {
+        self._first_line: dict[str, Any] = {
             "event": event,
             "agent": prompt.agent,
             "agent_id": prompt.agent_id,
@@ -52,7 +52,7 @@ class EndedTurn:
 
     def begin(self, home: str) -> None:
         """Write that the turn ended; it is on the disk when this returns. Raises OSError."""
-        self._append(home, self.key | {name: value for name, value in self._known.items() if value}, durable=True)
+        self._append(home, self.key | {name: value for name, value in self._first_line.items() if value}, durable=True)
 
     def end(self, home: str, ms: float, tool_calls: int = 0, tool_ms: float = 0.0) -> None:
         """Write the last message without its secrets, and how long the hooks of the turn took. Raises OSError."""

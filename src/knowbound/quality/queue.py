@@ -22,10 +22,10 @@ from knowbound.user_files import make_file
 
 LATE_SECONDS = 5.0  # what is not there so long after the end of a turn is not waited for
 _MARK = "done.json"
-_BEGINNING = b'{"time":'  # of every line; inside one its quotes are escaped
+_LINE_BEGINNING = b'{"time":'  # of every line; inside one its quotes are escaped
 _KEPT_DAYS = 2  # files that are worked off and so old are removed: no hook writes to them any more
-_PIECE = 4 * 1024 * 1024  # bytes that are read at once; a line has at most 600 KB
-_SUMMED = 256  # bytes before the mark, whose checksum shows whether the file is unchanged
+_PIECE_BYTES = 4 * 1024 * 1024  # bytes that are read at once; a line has at most 600 KB
+_CHECKSUM_BYTES = 256  # bytes before the mark, whose checksum shows whether the file is unchanged
 
 
 class EndedRecord(msgspec.Struct, frozen=True):
@@ -54,9 +54,9 @@ class EndedRecord(msgspec.Struct, frozen=True):
 
     @property
     def is_recent(self) -> bool:
-        """Report whether it ended so shortly ago that what belongs to it may still be on its way.
+        """Report whether the turn ended so shortly ago that its answer or trace may still be on the way.
 
-        Not where the clock was set back since: else everybody would wait until it is that late again.
+        False for a time in the future (the clock was set back since): else workers would wait until it comes.
         """
         return 0 <= (datetime.now(UTC) - datetime.fromisoformat(self.time)).total_seconds() < LATE_SECONDS
 
@@ -67,7 +67,7 @@ class EndedRecord(msgspec.Struct, frozen=True):
 
 
 class _Mark(NamedTuple):
-    """The end of the part of a file that was worked off, and the sum of the bytes before it."""
+    """The end of the part of a file that was worked off, and a checksum of the last bytes before it."""
 
     size: int
     sum: int
@@ -83,35 +83,35 @@ class Queue:
 
     def __init__(self, home: Path) -> None:
         self._home, self._folder = home, home / ENDED
-        self._read: dict[str, _Mark] = {}  # how far the last reading went
+        self._last_read: dict[str, _Mark] = {}  # how far the last reading went
         self.is_waiting = False  # for the answer of a turn that has just ended; nothing before it is left
 
     def pending(self) -> list[EndedRecord] | None:
-        """The next that are not worked off, oldest first; None where nothing is left.
+        """Return the next records that are not worked off, oldest first; None where nothing is left.
 
-        It may be an empty list: lines of turns that were worked off before, and torn ones, have to be marked, too.
+        It may be empty, because lines of turns that were worked off before, and torn ones, have to be marked, too.
         """
-        done, self._read, self.is_waiting = self._done(), {}, False
+        marks, self._last_read, self.is_waiting = self._marks(), {}, False
         for path in self._files():
-            start = _start(path, done)
-            piece = _bytes_of(path, start, _PIECE)
+            start = _unread_start(path, marks)
+            piece = _bytes_of(path, start, _PIECE_BYTES)
             whole = piece[: piece.rfind(b"\n") + 1]  # a line that is being written is for the next reading
-            if not whole and len(piece) == _PIECE:
+            if not whole and len(piece) == _PIECE_BYTES:
                 whole = piece  # no line is so long
             if whole:
-                found, size = self._records(whole, _bytes_of(path, start + len(whole), _PIECE))
+                found, size = self._records(whole, _bytes_of(path, start + len(whole), _PIECE_BYTES))
                 self.is_waiting = not size
-                self._read[path.name] = _Mark(start + size, _sum(path, start + size))
+                self._last_read[path.name] = _Mark(start + size, _checksum(path, start + size))
                 return found
         return None
 
     def mark_done(self) -> None:
         """Mark the records of `pending` as worked off; remove files that are worked off and closed."""
-        done = self._done() | self._read
+        done = self._marks() | self._last_read
         oldest = (datetime.now(UTC) - timedelta(days=_KEPT_DAYS)).strftime("%Y-%m-%d")
         kept = {}
         for path in self._files():
-            if path.name[:10] < oldest and not _has_line(path, _start(path, done)):
+            if path.name[:10] < oldest and not _has_line(path, _unread_start(path, done)):
                 path.unlink(missing_ok=True)
             elif path.name in done:
                 kept[path.name] = done[path.name]
@@ -119,28 +119,28 @@ class Queue:
 
     def has_more(self) -> bool:
         """Report whether more is queued than `pending` gave."""
-        return self._has_line(self._done() | self._read)
+        return self._has_line(self._marks() | self._last_read)
 
     def is_empty(self) -> bool:
         """Report whether no whole line was queued since the last `mark_done`."""
-        return not self._has_line(self._done())
+        return not self._has_line(self._marks())
 
     def _has_line(self, done: dict[str, _Mark]) -> bool:
-        return any(_has_line(path, _start(path, done)) for path in self._files())
+        return any(_has_line(path, _unread_start(path, done)) for path in self._files())
 
     def _files(self) -> list[Path]:
         return [path for path in day_files(self._home, ENDED) if path.is_file()]
 
-    def _done(self) -> dict[str, _Mark]:
+    def _marks(self) -> dict[str, _Mark]:
         try:
             return msgspec.json.decode((self._folder / _MARK).read_bytes(), type=dict[str, _Mark])
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return {}
 
     def _records(self, piece: bytes, ahead: bytes) -> tuple[list[EndedRecord], int]:
-        """The records that begin in a piece, and how many of its bytes they are; `ahead` may have their answers.
+        """Return the records that begin in a piece, and how many of its bytes they are; `ahead` may have their answers.
 
-        They end before one whose answer is still to come.
+        The records end before the first one whose answer is still to come.
         """
         joined: dict[str, _Line] = {}
         for line in _lines(piece):
@@ -153,25 +153,26 @@ class Queue:
             found = [(start, _record(joined[record.id].fields) or record) for start, record in found]
         for number, (start, record) in enumerate(found):
             if record.lacks_answer and record.is_recent:
-                return [one for _, one in found[:number]], start
+                return [complete for _, complete in found[:number]], start
         return [record for _, record in found], len(piece)
 
 
 def _lines(data: bytes) -> Iterator[_Line]:
     """Return the whole lines. A line that a full disk cut short is left out: its hook reported an error."""
-    at = 0
+    offset = 0
     for line in data.splitlines(keepends=True):
-        start = max(0, line.rfind(_BEGINNING))  # behind one that was cut short
+        start = max(0, line.rfind(_LINE_BEGINNING))  # behind one that was cut short
         try:
             fields = msgspec.json.decode(line[start:], type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             fields = {}
         if isinstance(fields.get("id"), str):
-            yield _Line(at, fields)
-        at += len(line)
+            yield _Line(offset, fields)
+        offset += len(line)
 
 
 def _record(fields: dict[str, Any]) -> EndedRecord | None:
+    """Return the record of joined lines; None if it has no first line, or a bad field."""
     if "event" not in fields:  # its first line was worked off before
         return None
     with suppress(msgspec.ValidationError, ValueError):
@@ -181,17 +182,17 @@ def _record(fields: dict[str, Any]) -> EndedRecord | None:
     return None
 
 
-def _start(path: Path, done: dict[str, _Mark]) -> int:
-    """Return the end of the worked-off part; 0 if it is another file than then (a backup)."""
+def _unread_start(path: Path, done: dict[str, _Mark]) -> int:
+    """Return the end of the worked-off part; 0 if the file was replaced since (by a backup)."""
     mark = done.get(path.name)
-    if mark is None or not 0 < mark.size <= _size(path) or mark.sum != _sum(path, mark.size):
+    if mark is None or not 0 < mark.size <= _size(path) or mark.sum != _checksum(path, mark.size):
         return 0
     return mark.size
 
 
 def _has_line(path: Path, start: int) -> bool:
-    """Report whether a whole line begins there."""
-    while piece := _bytes_of(path, start, _PIECE):
+    """Report whether a whole line begins at `start` or after it."""
+    while piece := _bytes_of(path, start, _PIECE_BYTES):
         if b"\n" in piece:
             return True
         start += len(piece)
@@ -205,8 +206,8 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _sum(path: Path, end: int) -> int:
-    start = max(0, end - _SUMMED)
+def _checksum(path: Path, end: int) -> int:
+    start = max(0, end - _CHECKSUM_BYTES)
     return binascii.crc32(_bytes_of(path, start, end - start))
 
 

@@ -62,34 +62,34 @@ def roll_up(
 
     `written` are days that have just been written to: another machine, whose clock is ahead, can hide that.
     """
-    oldest, leaving = _days_before(today or utc_now()[:10])
-    logged = log.days()
-    known = {day.date: day for day in log.rollups()}
+    oldest, leaving = _log_limits(today or utc_now()[:10])
+    logged_days = log.days()
+    rolled_days = {day.date: day for day in log.rollups()}
     made: list[DayRollup] = []
-    for now in logged:
-        day = known.get(now.date)
-        if now.date < oldest:
-            late = [turn for turn in log.of_day(now.date) if turn.scored_at > (day.newest if day else "")]
-            made += [day_of(now.date, late, day)] if late else []
-        elif now.date in written or not _is_made_of(day, now, may_shrink=now.date >= leaving):
-            made.append(day_of(now.date, log.of_day(now.date)))
-    before = log.discoveries()
-    records = discoveries(before, log.corrective(oldest), corrections, log.answers())
-    turns = {now.date: now.turns for now in logged if now.date >= oldest}
-    log.put_rollups(_with_scores(log, known, made, turns, gamma, before, records))
+    for logged_day in logged_days:
+        day = rolled_days.get(logged_day.date)
+        if logged_day.date < oldest:
+            late = [turn for turn in log.of_day(logged_day.date) if turn.scored_at > (day.newest if day else "")]
+            made += [day_of(logged_day.date, late, day)] if late else []
+        elif logged_day.date in written or not _is_up_to_date(day, logged_day, may_shrink=logged_day.date >= leaving):
+            made.append(day_of(logged_day.date, log.of_day(logged_day.date)))
+    earlier_records = log.discoveries()
+    records = discoveries(earlier_records, log.corrective(oldest), corrections, log.answers())
+    turns = {logged_day.date: logged_day.turns for logged_day in logged_days if logged_day.date >= oldest}
+    log.put_rollups(_days_to_write(log, rolled_days, made, turns, gamma, earlier_records, records))
     log.put_discoveries(records)
     # A turn that came late can be the first contradiction of an item: the record then has an earlier time, and its id.
-    log.drop_discoveries({one.id for one in before} - {record.id for record in records})
+    log.drop_discoveries({record.id for record in earlier_records} - {record.id for record in records})
     return RolledUp(tuple(day.date for day in made), log.prune(oldest))
 
 
-def _with_scores(
+def _days_to_write(
     log: QualityLog,
-    known: Mapping[str, DayRollup],
+    rolled_days: Mapping[str, DayRollup],
     made: Iterable[DayRollup],
     turns: Mapping[str, int],
     gamma: float,
-    before: Iterable[Discovery],
+    earlier_records: Iterable[Discovery],
     records: Iterable[Discovery],
 ) -> list[DayRollup]:
     """Return the days to write: new days, and days whose averages have changed.
@@ -97,25 +97,25 @@ def _with_scores(
     `turns` is the number of turns in the log, by day. Contradictions that were dismissed leave the averages, from the
     day on which the first of them was raised; those of `before` count as known.
     """
-    was, dismissed = _dismissed(before), _dismissed(records)
-    answered = {(id_, *span) for id_, spans in was.items() for span in spans}
-    answered ^= {(id_, *span) for id_, spans in dismissed.items() for span in spans}
-    first = min((raised[:10] for _, raised, _ in answered), default="9999")
+    dismissed_before, dismissed = _dismissed(earlier_records), _dismissed(records)
+    changed_spans = {(id_, *span) for id_, spans in dismissed_before.items() for span in spans}
+    changed_spans ^= {(id_, *span) for id_, spans in dismissed.items() for span in spans}
+    first = min((raised[:10] for _, raised, _ in changed_spans), default="9999")
     changed = {day.date: day for day in made}
-    days = {**known, **changed}
+    days = {**rolled_days, **changed}
     scores: dict[str, QualityScores] = {}
     is_behind, written = False, []
-    for date, found in sorted(days.items()):
-        day = found
-        is_raw = turns.get(date, 0) >= day.turns > 0
-        is_other = date in changed or date >= first or (is_raw and day.gamma != gamma)
-        is_behind = is_behind or is_other or day.gamma is None
+    for date in sorted(days):
+        day = days[date]
+        is_raw = turns.get(date, 0) >= day.turns > 0  # all of its turns are still in the log
+        is_changed = date in changed or date >= first or (is_raw and day.gamma != gamma)
+        is_behind = is_behind or is_changed or day.gamma is None  # from the first changed day on
         if is_behind and is_raw:
             ranked = [turn for turn in log.of_day(date) if turn.arm != SHADOW]  # nobody could use what was not there
             day = replace(day, scores=scores_by_turns(scores, ranked, gamma, dismissed), gamma=gamma)
         elif day.gamma is None:
             day = replace(day, scores=scores_by_day(scores, day, gamma), gamma=gamma, scores_by_day=True)
-        if day != known.get(date):
+        if day != rolled_days.get(date):
             written.append(day)
         scores |= day.scores
     return written
@@ -123,18 +123,18 @@ def _with_scores(
 
 def _dismissed(records: Iterable[Discovery]) -> dict[str, list[tuple[str, str]]]:
     """Return by item from when to when contradictions were answered as none."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for one in records:
-        if one.closing is Closing.NOT_WARRANTED:
-            found.setdefault(one.item, []).append((one.raised, one.closed))
-    return found
+    spans: dict[str, list[tuple[str, str]]] = {}
+    for record in records:
+        if record.closing is Closing.NOT_WARRANTED:
+            spans.setdefault(record.item, []).append((record.raised, record.closed))
+    return spans
 
 
 def day_of(date: str, turns: Iterable[QualityTurn], known: DayRollup | None = None) -> DayRollup:
-    """The day that these turns make, together with those of a known day."""
+    """Return the day that these turns make, added to the counts of a known day."""
     day = replace(known or DayRollup(date), made_at=utc_now())
     for turn in turns:
-        day = _with(day, turn)
+        day = _day_with(day, turn)
     return day
 
 
@@ -142,28 +142,29 @@ def counted(items: Iterable[LoggedItem]) -> Counts:
     """Count the verdicts on these items."""
     total = Counts()
     for item in items:
-        total += _of(item)
+        total += _counts_of(item)
     return total
 
 
-def _days_before(today: str) -> tuple[str, str]:
-    """The oldest day whose turns are kept, and the first that no other machine can take for older yet."""
+def _log_limits(today: str) -> tuple[str, str]:
+    """Return the oldest day whose turns are kept, and the first day that no other machine may be removing yet."""
     day = datetime.fromisoformat(today).replace(tzinfo=UTC)
     oldest, leaving = (day - timedelta(days=days) for days in (KEPT_DAYS, KEPT_DAYS - 2))
     return oldest.strftime("%Y-%m-%d"), leaving.strftime("%Y-%m-%d")
 
 
-def _is_made_of(day: DayRollup | None, now: LoggedDay, *, may_shrink: bool) -> bool:
+def _is_up_to_date(day: DayRollup | None, logged: LoggedDay, *, may_shrink: bool) -> bool:
     """Report whether a day is unchanged. A day about to leave the log may have lost turns already: it stays."""
     if day is None:
         return False
-    return (day.turns, day.newest) == (now.turns, now.newest) or (not may_shrink and now.turns < day.turns)
+    return (day.turns, day.newest) == (logged.turns, logged.newest) or (not may_shrink and logged.turns < day.turns)
 
 
-def _with(day: DayRollup, turn: QualityTurn) -> DayRollup:
+def _day_with(day: DayRollup, turn: QualityTurn) -> DayRollup:
+    """Add a turn to a day. Items in shadow reached no agent: they are counted apart, the turn as one without items."""
     if turn.arm == SHADOW:
         shadow = day.shadow + counted(turn.injected_items)
-        return _with(replace(day, shadow=shadow), replace(turn, injected_items=(), arm=""))
+        return _day_with(replace(day, shadow=shadow), replace(turn, injected_items=(), arm=""))
     injected = counted(turn.injected_items)
     return replace(
         day,
@@ -174,36 +175,36 @@ def _with(day: DayRollup, turn: QualityTurn) -> DayRollup:
         interrupted=day.interrupted + (turn.ending is not TurnEnding.STOPPED),
         injected=day.injected + injected,
         spread=day.spread + Spread.of_turn(injected) if injected.judged else day.spread,
-        by_backend=_added(day.by_backend, ((item.source_backend, item) for item in turn.injected_items)),
-        by_source=_added(day.by_source, ((item.source or "unknown", item) for item in turn.injected_items)),
-        by_item=_added(day.by_item, ((item.id, item) for item in turn.injected_items)),
+        by_backend=_add_counts(day.by_backend, ((item.source_backend, item) for item in turn.injected_items)),
+        by_source=_add_counts(day.by_source, ((item.source or "unknown", item) for item in turn.injected_items)),
+        by_item=_add_counts(day.by_item, ((item.id, item) for item in turn.injected_items)),
         pulled=day.pulled + counted(turn.pulled_items),
-        others=_added(day.others, ((item.source, item) for item in turn.other_items)),
+        others=_add_counts(day.others, ((item.source, item) for item in turn.other_items)),
         corrective_calls=day.corrective_calls + sum(bool(call.corrected) for call in turn.tool_calls),
         injected_tokens=day.injected_tokens + turn.injected_tokens,
         held_out=day.held_out + (turn.arm == HELD_OUT),
-        silenced=day.silenced | {one: day.silenced.get(one, 0) + 1 for one in turn.silenced},
+        silenced=day.silenced | {item: day.silenced.get(item, 0) + 1 for item in turn.silenced},
         silenced_prompts=day.silenced_prompts + bool(turn.silenced),
-        rank_ms=day.rank_ms + _took(turn.rank_ms),
-        prompt_ms=day.prompt_ms + _took(turn.prompt_ms),
-        stop_ms=day.stop_ms + _took(turn.stop_ms),
+        rank_ms=day.rank_ms + _duration(turn.rank_ms),
+        prompt_ms=day.prompt_ms + _duration(turn.prompt_ms),
+        stop_ms=day.stop_ms + _duration(turn.stop_ms),
         judges=day.judges | ({turn.judge: day.judges.get(turn.judge, 0) + 1} if turn.judge else {}),
     )
 
 
-def _added(known: dict[str, Counts], items: Iterable[tuple[str, LoggedItem]]) -> dict[str, Counts]:
+def _add_counts(known: dict[str, Counts], items: Iterable[tuple[str, LoggedItem]]) -> dict[str, Counts]:
     total = dict(known)
     for name, item in items:
-        total[name] = total.get(name, Counts()) + _of(item)
+        total[name] = total.get(name, Counts()) + _counts_of(item)
     return total
 
 
-def _of(item: LoggedItem) -> Counts:
+def _counts_of(item: LoggedItem) -> Counts:
     verdict = item.verdict
     if verdict is None:
         return Counts(unjudged=1)
-    return Counts(1, verdict.on_topic, verdict.used, verdict.contradicted)
+    return Counts(judged=1, on_topic=verdict.on_topic, used=verdict.used, contradicted=verdict.contradicted)
 
 
-def _took(ms: float | None) -> Durations:
+def _duration(ms: float | None) -> Durations:
     return Durations() if ms is None else Durations.of(ms)

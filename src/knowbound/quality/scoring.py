@@ -118,7 +118,7 @@ class Scorer:
         self._home, self._log, self._judge = home, log, judge
         self._queue = Queue(home)
         self._clock = _LogClock(max((day.newest for day in log.days()), default=""))
-        self.days: set[str] = set()  # that it wrote turns of
+        self.days: set[str] = set()  # of the turns that it wrote
 
     def run(self) -> Scored:
         """Score the queued turns and those that no hook reported, until none is left."""
@@ -143,9 +143,10 @@ class Scorer:
         for turn in self._log.unscored(most):
             sources = found.again(turn)
             with closing(_StoredItems(self._home)) as stored:
+                # With the trace, and the record of injections if there were any, the turn is joined anew.
                 is_whole = sources.trace and (sources.injected or not turn.injected_items)
                 joined = _joined(sources, stored) if is_whole else Joined(replace(turn, problem=""), _as_logged(turn))
-            kept = replace(
+            rescored = replace(
                 joined.turn,
                 session_id=turn.session_id,  # a trace may name another: it stays the same document, of the same day
                 turn_id=turn.turn_id,
@@ -154,7 +155,7 @@ class Scorer:
                 stop_ms=turn.stop_ms,
                 trace=turn.trace,
             )
-            self._write(Joined(kept, joined.judged), done)
+            self._write(Joined(rescored, joined.judged), done)
         return done
 
     def _due(self) -> list[EndedRecord] | None:
@@ -165,28 +166,34 @@ class Scorer:
             records = self._queue.pending()
         return records
 
-    def _score(self, sources: Iterable[TurnSources], done: Scored) -> None:
+    def _score(self, found: Iterable[TurnSources], done: Scored) -> None:
+        """Write each turn with its score and count it in `done`, except turns of forgotten sessions.
+
+        A turn that is already logged from its trace is not replaced by what is known without the trace.
+        """
         forgotten = load_forgotten(self._home)
         with closing(_StoredItems(self._home)) as stored:
-            for one in sources:
-                joined = _joined(one, stored)
-                is_gone = forgotten is not None and forgotten.has_session(joined.turn.session_id)
-                if not is_gone and not self._is_known_better(joined.turn):
+            for sources in found:
+                joined = _joined(sources, stored)
+                is_forgotten = forgotten is not None and forgotten.has_session(joined.turn.session_id)
+                if not is_forgotten and not self._is_logged_with_trace(joined.turn):
                     self._write(joined, done)
 
-    def _is_known_better(self, turn: QualityTurn) -> bool:
-        """Report whether it was scored with its trace, which is gone now: the queue is read again after a kill."""
+    def _is_logged_with_trace(self, turn: QualityTurn) -> bool:
+        """Report whether the log has the turn, scored from a trace that is gone (a killed worker reads again)."""
         if turn.trace:
             return False
-        known = self._log.get(turn.id)
-        return known is not None and known.is_scored and bool(known.trace)
+        logged = self._log.get(turn.id)
+        return logged is not None and logged.is_scored and bool(logged.trace)
 
     def _write(self, joined: Joined, done: Scored) -> None:
+        """Ask the judge, write the turn, and count it in `done`."""
         turn = _judged(joined.turn, self._verdicts(joined.judged), self._judge.version, self._clock.now())
         done.put(self._log, turn)
         self.days.add(turn.date)
 
     def _verdicts(self, turn: JudgedTurn) -> TurnVerdicts:
+        """Return the judge's verdicts, or the reason why it failed."""
         if not turn.items:
             return TurnVerdicts()
         try:
@@ -197,15 +204,17 @@ class Scorer:
             return TurnVerdicts(problem=f"{type(error).__name__}: {error}")
 
 
-def _joined(known: TurnSources, stored: _StoredItems) -> Joined:
+def _joined(sources: TurnSources, stored: _StoredItems) -> Joined:
     """Join the turn; if a defect of ours prevents it, join it without its trace, so that other turns are scored."""
     try:
-        return join(known, stored)
+        return join(sources, stored)
     except Exception as error:
-        if known.trace is None:
+        if sources.trace is None:
             raise
-        turn, judged = join(replace(known, trace=None), stored)
-        return Joined(replace(turn, trace=known.trace.prompt.path, problem=f"{type(error).__name__}: {error}"), judged)
+        turn, judged = join(replace(sources, trace=None), stored)
+        return Joined(
+            replace(turn, trace=sources.trace.prompt.path, problem=f"{type(error).__name__}: {error}"), judged
+        )
 
 
 class _LogClock:
@@ -226,29 +235,29 @@ class _LogClock:
         return self._last
 
 
-def _judged(turn: QualityTurn, given: TurnVerdicts, judge: str, now: str) -> QualityTurn:
-    """The turn with the verdicts on its items."""
-    verdicts = {verdict.item: verdict for verdict in given.verdicts}  # of the items that the judge decided
+def _judged(turn: QualityTurn, answer: TurnVerdicts, judge: str, now: str) -> QualityTurn:
+    """Return the turn with the verdicts on its items."""
+    verdicts = {verdict.item: verdict for verdict in answer.verdicts}  # of the items that the judge decided
 
     def with_verdicts(items: tuple[LoggedItem, ...]) -> tuple[LoggedItem, ...]:
         return tuple(replace(item, verdict=verdicts.get(item.id)) for item in items)
 
     missing = [item.id for item in turn.items if item.id not in verdicts]
-    problem = turn.problem or given.problem or (f"no verdict on {', '.join(missing[:3])}" if missing else "")
+    problem = turn.problem or answer.problem or (f"no verdict on {', '.join(missing[:3])}" if missing else "")
     return replace(
         turn,
         injected_items=with_verdicts(turn.injected_items),
         pulled_items=with_verdicts(turn.pulled_items),
         other_items=with_verdicts(turn.other_items),
         # Rules judge the sessions that a model may not see: then the verdicts name their version.
-        judge=next((verdict.judge for verdict in given.verdicts if verdict.judge), judge) if verdicts else "",
+        judge=next((verdict.judge for verdict in answer.verdicts if verdict.judge), judge) if verdicts else "",
         scored_at=now,
         problem=problem,
     )
 
 
 def _as_logged(turn: QualityTurn) -> JudgedTurn:
-    """A turn whose trace is gone: what the log kept of it."""
+    """Return a turn whose trace is gone for the judge, with what the log kept of it."""
     return JudgedTurn(
         id=turn.id,
         prompt=turn.user_prompt,

@@ -60,16 +60,16 @@ from knowbound.text.specific_words import places, readable
 
 OFFER_PROMPTS = 50  # prompts with items, before a holdout is offered
 _MOST_INJECTIONS = 10
-_REASON, _CONTENT, _PROMPT = 160, 500, 200  # characters that are shown: of a judge's problem, of an item, of a prompt
+_REASON_CHARS, _CONTENT_CHARS, _PROMPT_CHARS = 160, 500, 200  # shown of a judge's problem, of an item, of a prompt
 
 
 def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
-    """Everything that the screen shows. `today` is a day in UTC."""
+    """Return everything that the screen shows. `today` is a day in UTC."""
     today = today or utc_now()[:10]
     with closing(open_quality_log(settings)) as log, closing(open_index(settings)) as index:
         roll_up(log, index.corrections(), today=today, gamma=settings.quality_gamma)
         days, records = log.rollups(), log.discoveries()
-        until = _until(days, today)
+        until = _last_day_of_window(days, today)
         fixing = to_fix(log.since(window(until, ITEM_DAYS)[0]), log, index)
         total = sum_of_days(days, *window(until))
         judge = judge_worth(settings, total.judges, utc_now())
@@ -81,11 +81,11 @@ def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
             window=total,
             items=tuple(fixing),
             judge=judge,
-            unscored=dict(Counter(excerpt(turn.problem, _REASON) for turn in log.unscored()).most_common()),
+            unscored=dict(Counter(excerpt(turn.problem, _REASON_CHARS) for turn in log.unscored()).most_common()),
             series=rolling(days, until, lambda first, last: discovery_rate(records, first, last)),
-            pages=tuple(item_quality(log, index, one.id, days, one) for one in fixing[:FIRST_ITEMS]),
+            pages=tuple(item_quality(log, index, fault.id, days, fault) for fault in fixing[:FIRST_ITEMS]),
             rollout=Rollout(settings, log, index, today).status(),
-            holdout=_holdout(log, days),
+            holdout=_logged_holdout(log, days),
             offers_holdout=not settings.quality_holdout
             and sum(day.prompts_with_items for day in days) >= OFFER_PROMPTS,
             shadow=shadow_status(settings, days),
@@ -101,8 +101,8 @@ _CORRECTING = {"kms": ("kms_supersede", "old_id", "new_content"), "mem0": ("upda
 
 def _other_corrections(log: QualityLog, records: Sequence[Discovery]) -> Iterator[OtherCorrection]:
     """Yield open corrections of texts that other tools injected, as calls to the other tool's store."""
-    waiting = [record for record in records if record.source and record.closing is Closing.OPEN]
-    for record in sorted(waiting, key=lambda one: (-one.contradictions, one.id)):
+    open_records = [record for record in records if record.source and record.closing is Closing.OPEN]
+    for record in sorted(open_records, key=lambda record: (-record.contradictions, record.id)):
         turn = log.get(f"{record.session_id}/{record.turn_id}")
         content = (
             next((item.content_excerpt for item in turn.other_items if item.id == record.item), "") if turn else ""
@@ -112,7 +112,7 @@ def _other_corrections(log: QualityLog, records: Sequence[Discovery]) -> Iterato
         yield OtherCorrection(
             source=record.source,
             content=content,
-            statement=excerpt(record.statement, _CONTENT),
+            statement=excerpt(record.statement, _CONTENT_CHARS),
             contradictions=record.contradictions,
             tool=tool,
             arguments={name: redact(value) for name, value in arguments.items() if value},
@@ -125,28 +125,31 @@ def quality_of_item(settings: Settings, id_: str, *, today: str = "") -> ItemQua
     with closing(open_quality_log(settings)) as log, closing(open_index(settings)) as index:
         roll_up(log, index.corrections(), today=today, gamma=settings.quality_gamma)
         days = log.rollups()
-        fixing = to_fix(log.since(window(_until(days, today), ITEM_DAYS)[0]), log, index)
-        found = item_quality(log, index, id_, days, next((one for one in fixing if one.id == id_), None))
-        return replace(found, saving=_saving(log, found.content, found.days[0].date if found.days else ""))
+        fixing = to_fix(log.since(window(_last_day_of_window(days, today), ITEM_DAYS)[0]), log, index)
+        fault = next((fault for fault in fixing if fault.id == id_), None)
+        quality = item_quality(log, index, id_, days, fault)
+        return replace(quality, saving=_saving(log, quality.content, quality.days[0].date if quality.days else ""))
 
 
 def _saving(log: QualityLog, content: str, first: str) -> ItemSaving | None:
-    """Tool calls with a specific word of the item, a turn, before the day it was injected first and from then on."""
-    words = {terms[0] for _, terms in places(readable(content))}
+    """Count tool calls with a specific word of the item, and turns, before the item's first day and from then on."""
+    words = _specific_words(content)
     if not first or not words:
         return None
-    counts = {False: [0, 0], True: [0, 0]}
+    calls, turns = {False: 0, True: 0}, {False: 0, True: 0}  # by whether the item had been injected
     for turn in log.since(""):
-        side = counts[turn.date >= first]
-        side[0] += sum(
-            bool(words & {t[0] for _, t in places(readable(call.input_excerpt))}) for call in turn.tool_calls
-        )
-        side[1] += 1
-    return ItemSaving(*counts[False], *counts[True])
+        is_after = turn.date >= first
+        calls[is_after] += sum(bool(words & _specific_words(call.input_excerpt)) for call in turn.tool_calls)
+        turns[is_after] += 1
+    return ItemSaving(calls[False], turns[False], calls[True], turns[True])
 
 
-def _until(days: list[DayRollup], today: str) -> str:
-    """Today; or the newest day with a turn, where the window that ends today has none."""
+def _specific_words(text: str) -> set[str]:
+    return {terms[0] for _, terms in places(readable(text))}
+
+
+def _last_day_of_window(days: list[DayRollup], today: str) -> str:
+    """Return today, or the newest day with a turn if the window that ends today has none."""
     measured = [day.date for day in days if day.turns and day.date <= today]
     return measured[-1] if measured and measured[-1] < window(today)[0] else today
 
@@ -164,71 +167,74 @@ def _metrics(
 
 
 def _pending(records: list[Discovery], until: str, today: str) -> int:
-    """Warranted corrections of the window that would still count if they were made now."""
+    """Count the open warranted corrections of the window that would still count if they were made now."""
     first, last = window(until)
     oldest = day_before(today, RESOLVED_DAYS)
     raised = (record for record in records if first <= record.raised[:10] <= last and not record.source)
-    return sum(one.closing is Closing.OPEN and one.raised[:10] > oldest for one in raised)
+    return sum(record.closing is Closing.OPEN and record.raised[:10] > oldest for record in raised)
 
 
-def _holdout(log: QualityLog, days: list[DayRollup]) -> HoldoutComparison | None:
-    """Turns are read only where some were held out."""
-    held = [day.date for day in days if day.held_out]
-    return holdout_comparison(log.since(held[0])) if held else None
+def _logged_holdout(log: QualityLog, days: list[DayRollup]) -> HoldoutComparison | None:
+    """Compare held-out turns with others; None, and no turn is read, if no prompt was held out."""
+    held_out_days = [day.date for day in days if day.held_out]
+    return holdout_comparison(log.since(held_out_days[0])) if held_out_days else None
 
 
 def item_quality(
     log: QualityLog, index: Index, id_: str, days: Sequence[DayRollup], fault: ItemToFix | None = None
 ) -> ItemQuality:
-    """The item, whether the store still has it or only the log. Raises InputError where neither knows it."""
-    known = sorted(index.known(id_), key=lambda one: not one.served)
-    held = known[0] if known else None
+    """Return an item, also one that only the log still has. Raises InputError if neither store nor log knows it."""
+    entries = sorted(index.known(id_), key=lambda entry: not entry.served)
+    entry = entries[0] if entries else None
     by_day = [ItemDay(day.date, day.by_item[id_]) for day in days if id_ in day.by_item]
-    newest = _newest(log, id_, [day.date for day in by_day])
-    if held is None and not by_day:
+    newest = _newest_injections(log, id_, [day.date for day in by_day])
+    if entry is None and not by_day:
         raise InputError(
             "item-unknown", f"No item {id_!r}, in the store or in the quality log. Try: knowbound quality status"
         )
     logged = newest[0][1].content_excerpt if newest else ""
     return ItemQuality(
         id=id_,
-        content=excerpt(held.item.content, _CONTENT) if held else logged,
-        content_length=len(held.item.content) if held else newest[0][1].content_length if newest else 0,
-        is_served=any(one.served for one in known),
-        flag=str(held.item.flag.kind) if held and held.item.flag else "",
+        content=excerpt(entry.item.content, _CONTENT_CHARS) if entry else logged,
+        content_length=len(entry.item.content) if entry else newest[0][1].content_length if newest else 0,
+        is_served=any(entry.served for entry in entries),
+        flag=str(entry.item.flag.kind) if entry and entry.item.flag else "",
         days=tuple(by_day),
-        injections=tuple(_injected(turn, item, held.item if held else None) for turn, item in newest),
-        records=tuple(one for one in log.discoveries() if one.item == id_),
-        corrections=tuple(CorrectionMade(one.time, one.tool, one.by, one.session) for one in index.corrections(id_)),
+        injections=tuple(_injected(turn, item, entry.item if entry else None) for turn, item in newest),
+        records=tuple(record for record in log.discoveries() if record.item == id_),
+        corrections=tuple(
+            CorrectionMade(correction.time, correction.tool, correction.by, correction.session)
+            for correction in index.corrections(id_)
+        ),
         fault=fault,
         version=__version__,
     )
 
 
-def _newest(log: QualityLog, id_: str, dates: Sequence[str]) -> list[tuple[QualityTurn, LoggedItem]]:
+def _newest_injections(log: QualityLog, id_: str, dates: Sequence[str]) -> list[tuple[QualityTurn, LoggedItem]]:
     """Return the last injections of an item, newest first, as far as their turns are kept."""
-    found: list[tuple[QualityTurn, LoggedItem]] = []
+    newest_first: list[tuple[QualityTurn, LoggedItem]] = []
     for date in reversed(dates):
         turns = [(turn, item) for turn in log.of_day(date) for item in turn.injected_items if item.id == id_]
-        found += reversed(turns)
-        if len(found) >= _MOST_INJECTIONS:
+        newest_first += reversed(turns)
+        if len(newest_first) >= _MOST_INJECTIONS:
             break
-    return found[:_MOST_INJECTIONS]
+    return newest_first[:_MOST_INJECTIONS]
 
 
-def _injected(turn: QualityTurn, item: LoggedItem, held: Item | None) -> ItemInjection:
-    is_same = held is None or is_present(item.content_sha, held)
-    prompt = excerpt(turn.user_prompt, _PROMPT)
-    return ItemInjection(turn.timestamp, turn.session_id, turn.turn_id, prompt, item.verdict, is_same)
+def _injected(turn: QualityTurn, item: LoggedItem, present_item: Item | None) -> ItemInjection:
+    is_present_content = present_item is None or is_present(item.content_sha, present_item)
+    prompt = excerpt(turn.user_prompt, _PROMPT_CHARS)
+    return ItemInjection(turn.timestamp, turn.session_id, turn.turn_id, prompt, item.verdict, is_present_content)
 
 
 def holdout_comparison(turns: Iterable[QualityTurn]) -> HoldoutComparison | None:
-    """Turns for which something was found while prompts were held out; None where none was.
+    """Compare the turns that got items with turns that were held out; None if none of these was held out.
 
-    What agents then did is known from their traces: a turn without one is left out.
+    What agents did is known from their traces: a turn without one is left out.
     """
-    given = [_arm_turn(turn) for turn in turns if turn.arm in (HELD_OUT, INJECTED) and turn.trace]
-    return compare_arms(given) if any(turn.is_held_out for turn in given) else None
+    arm_turns = [_arm_turn(turn) for turn in turns if turn.arm in (HELD_OUT, INJECTED) and turn.trace]
+    return compare_arms(arm_turns) if any(turn.is_held_out for turn in arm_turns) else None
 
 
 def _arm_turn(turn: QualityTurn) -> ArmTurn:

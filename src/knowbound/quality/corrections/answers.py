@@ -52,62 +52,64 @@ class Corrections:
 
     def suggestion(self, id_: str) -> Suggestion:
         """Return the suggestion about this item. Raises InputError if no suggestion about it waits."""
-        one = self._find(id_)
-        if one is None:
-            raise self._not_open(id_, self._newest(id_))
-        return one
+        suggestion = self._open_suggestion(id_)
+        if suggestion is None:
+            raise self._not_open(id_, self._newest_answer(id_))
+        return suggestion
 
     def accept(self, id_: str, content: str = "", *, again: bool = False) -> Item:
-        """Supersede the item by the draft, or by this content; the successor. The same again changes nothing."""
-        one = self._find(id_)
-        if one is None:
+        """Supersede the item by the draft, or by this content; return the successor. Repeating it changes nothing."""
+        suggestion = self._open_suggestion(id_)
+        if suggestion is None:
             return self._accepted_before(id_, content)
-        if one.needs_person and not self._is_person:
+        if suggestion.needs_person and not self._is_person:
             words = f"What would replace {id_} is neither in the tree nor in the user's words: a person decides."
             raise InputError("suggestion-needs-person", f"{words} Try: knowbound quality corrections accept {id_}")
-        wanted = content.strip() or one.draft
-        if not wanted:
-            words = f"Nothing was drafted for {id_} ({one.missing}). Try: knowbound quality corrections accept {id_} "
-            raise InputError("suggestion-undrafted", f"{words}--content '…'")
-        was_taken_back = one.answer is not None and one.answer.kind is SuggestionDecision.UNDONE
-        claim = self._claim(one, SuggestionDecision.ACCEPTED, content=wanted, again=again or was_taken_back)
+        new_content = content.strip() or suggestion.draft
+        if not new_content:
+            words = f"Nothing was drafted for {id_} ({suggestion.missing})."
+            hint = f"Try: knowbound quality corrections accept {id_} --content '…'"
+            raise InputError("suggestion-undrafted", f"{words} {hint}")
+        was_taken_back = suggestion.answer is not None and suggestion.answer.kind is SuggestionDecision.UNDONE
+        claim = self._claim(suggestion, SuggestionDecision.ACCEPTED, content=new_content, again=again or was_taken_back)
         return self._supersede(claim)
 
     def dismiss(self, id_: str, note: str = "") -> SuggestionAnswer:
-        """The contradiction was none: close it as not warranted."""
-        one = self._find(id_)
-        if one is None:
-            known = self._newest(id_)
-            if known is None or known.kind is not SuggestionDecision.DISMISSED:
-                raise self._not_open(id_, known)
-            return known if known.done else self._note_dismissal(known)
-        return self._note_dismissal(self._claim(one, SuggestionDecision.DISMISSED, note=note.strip()))
+        """Close a suggestion as not warranted: what the judge took for a contradiction was none."""
+        suggestion = self._open_suggestion(id_)
+        if suggestion is None:
+            newest = self._newest_answer(id_)
+            if newest is None or newest.kind is not SuggestionDecision.DISMISSED:
+                raise self._not_open(id_, newest)
+            return newest if newest.done else self._note_dismissal(newest)
+        return self._note_dismissal(self._claim(suggestion, SuggestionDecision.DISMISSED, note=note.strip()))
 
     def undo(self, id_: str) -> SuggestionAnswer:
         """Take the last answer back: the old item is served again, or the suggestion is open again."""
-        known = self._newest(id_)
-        if known is None or known.kind in (SuggestionDecision.NONE, SuggestionDecision.FLAGGED):
+        newest = self._newest_answer(id_)
+        if newest is None or newest.kind in (SuggestionDecision.NONE, SuggestionDecision.FLAGGED):
             raise self._not_open(id_, None, "was not answered: there is nothing to take back")
-        if known.kind is SuggestionDecision.UNDONE:
-            return known if known.done else self._take_back(known)
-        if known.kind is SuggestionDecision.ACCEPTED and not known.done:
-            self._supersede(known)
-            known = self._newest(id_) or known
-        self._refuse_replaced(known)
-        claim = replace(known, kind=SuggestionDecision.UNDONE, done=False, note="")
-        corrected = [one.time for one in self._store.index.corrections(id_)]  # all that is taken back comes before
-        return self._take_back(self._put(claim, self._time(max([known.time, *corrected]))))
+        if newest.kind is SuggestionDecision.UNDONE:
+            return newest if newest.done else self._take_back(newest)
+        if newest.kind is SuggestionDecision.ACCEPTED and not newest.done:
+            self._supersede(newest)
+            newest = self._newest_answer(id_) or newest
+        self._refuse_if_replaced(newest)
+        claim = replace(newest, kind=SuggestionDecision.UNDONE, done=False, note="")
+        # All that is taken back comes before this answer.
+        corrected = [correction.time for correction in self._store.index.corrections(id_)]
+        return self._take_back(self._put(claim, self._time_after(max([newest.time, *corrected]))))
 
     def finish(self) -> int:
-        """Carry out what killed processes left of their answers; how many."""
-        left = [answer for answer in self._log.answers() if not answer.done]
-        for answer in left:
+        """Carry out the answers that killed processes left unfinished; return their number."""
+        unfinished = [answer for answer in self._log.answers() if not answer.done]
+        for answer in unfinished:
             try:
                 _STEPS[answer.kind](self, answer)
             except InputError:  # the item is gone, or another machine was quicker: nothing is left to do
                 kind = SuggestionDecision.NONE if answer.kind is SuggestionDecision.ACCEPTED else answer.kind
                 self._put(replace(answer, kind=kind, done=True, content=""))
-        return len(left)
+        return len(unfinished)
 
     def flag_unanswered(self, since: Mapping[str, str]) -> list[str]:
         """Flag the items of suggestions that waited for too long as UNVERIFIED, each once. It answers nothing.
@@ -115,11 +117,12 @@ class Corrections:
         `since` has when each record could be shown first: nobody could answer before. An item that is held back stays
         so, which is stricter.
         """
-        never = [one for one in self.open() if one.is_unanswered and not one.held_by and one.record in since]
-        due = [one for one in never if one.is_due(since[one.record], self._clock())]
-        for one in due:
-            self._flag(self._claim(one, SuggestionDecision.FLAGGED, note=_unanswered(one)))
-        return [one.item for one in due]
+        now = self._clock()
+        unheld = [waiting for waiting in self.open() if waiting.is_unanswered and not waiting.held_by]
+        due = [waiting for waiting in unheld if waiting.record in since and waiting.is_due(since[waiting.record], now)]
+        for suggestion in due:
+            self._flag(self._claim(suggestion, SuggestionDecision.FLAGGED, note=_unanswered_reason(suggestion)))
+        return [suggestion.item for suggestion in due]
 
     # The steps: each of them may have been done before
 
@@ -134,18 +137,18 @@ class Corrections:
         return successor
 
     def _note_dismissal(self, claim: SuggestionAnswer) -> SuggestionAnswer:
-        self._store.note_answer(claim.item, DISMISS, _detail(claim))
+        self._store.note_answer(claim.item, DISMISS, _logged_detail(claim))
         release(self._store, claim.item, by=HOLDER)
         return self._put(replace(claim, done=True))
 
     def _take_back(self, claim: SuggestionAnswer) -> SuggestionAnswer:
         if claim.successor:
-            old, new = self._store.get(claim.item), self._store.get(claim.successor)
+            old, successor = self._store.get(claim.item), self._store.get(claim.successor)
             if old and old.flag and old.flag.kind is FlagKind.SUPERSEDED and old.flag.superseded_by == claim.successor:
                 self._store.unflag(old.id)
-            if new and new.is_served and _was_made_for(new, claim.item):
-                self._store.delete(new.id, _TAKEN_BACK)
-        self._store.note_answer(claim.item, UNDO, _detail(claim))
+            if successor and successor.is_served and _was_made_for(successor, claim.item):
+                self._store.delete(successor.id, _TAKEN_BACK)
+        self._store.note_answer(claim.item, UNDO, _logged_detail(claim))
         return self._put(replace(claim, done=True))
 
     def _flag(self, claim: SuggestionAnswer) -> SuggestionAnswer:
@@ -154,57 +157,61 @@ class Corrections:
 
     # Details
 
-    def _find(self, id_: str) -> Suggestion | None:
-        return next((one for one in self.open() if one.item == id_), None)
+    def _open_suggestion(self, id_: str) -> Suggestion | None:
+        return next((suggestion for suggestion in self.open() if suggestion.item == id_), None)
 
-    def _newest(self, id_: str) -> SuggestionAnswer | None:
-        known = [answer for answer in self._log.answers() if answer.item == id_]
-        return known[-1] if known else None
+    def _newest_answer(self, id_: str) -> SuggestionAnswer | None:
+        answers = [answer for answer in self._log.answers() if answer.item == id_]
+        return answers[-1] if answers else None
 
     def _accepted_before(self, id_: str, content: str) -> Item:
-        known = self._newest(id_)
-        if known is None or known.kind is not SuggestionDecision.ACCEPTED:
-            raise self._not_open(id_, known)
-        if not known.done:
-            return self._supersede(known)
+        """Return the successor of an item that was accepted already, finishing what was left of it."""
+        newest = self._newest_answer(id_)
+        if newest is None or newest.kind is not SuggestionDecision.ACCEPTED:
+            raise self._not_open(id_, newest)
+        if not newest.done:
+            return self._supersede(newest)
         if content.strip():
             return self._store.supersede(id_, by=ItemEdit(content=content.strip()))  # the same, or refused
-        successor = self._store.get(known.successor)
+        successor = self._store.get(newest.successor)
         if successor is None:
-            raise self._not_open(id_, known)
+            raise self._not_open(id_, newest)
         return successor
 
     def _claim(
-        self, one: Suggestion, kind: SuggestionDecision, *, content: str = "", note: str = "", again: bool = False
+        self, about: Suggestion, kind: SuggestionDecision, *, content: str = "", note: str = "", again: bool = False
     ) -> SuggestionAnswer:
-        """Write the answer down, before it is carried out."""
-        revision = one.answer.revision if one.answer else 0
+        """Write the answer to a suggestion down, before it is carried out."""
+        revision = about.answer.revision if about.answer else 0
         by = "" if kind is SuggestionDecision.FLAGGED else self._by
-        claim = SuggestionAnswer(one.record, one.item, kind, "", by, revision, note=note, content=content, again=again)
-        return self._put(claim, self._time(one.raised))
+        claim = SuggestionAnswer(
+            about.record, about.item, kind, time="", by=by, revision=revision, note=note, content=content, again=again
+        )
+        return self._put(claim, self._time_after(about.raised))
 
     def _put(self, answer: SuggestionAnswer, time: str = "") -> SuggestionAnswer:
-        """Over its revision before. Whoever marks the same as done was not too late."""
+        """Write the next revision of an answer. Raises InputError if another process answered differently meanwhile."""
         written = replace(answer, revision=answer.revision + 1, time=time or answer.time)
         if not self._log.put_answer(written):
-            now = self._newest(answer.item)
-            if now is None or now.kind is not answer.kind or not (now.done and answer.done):
-                raise self._not_open(answer.item, now)
+            logged = self._newest_answer(answer.item)
+            if logged is None or logged.kind is not answer.kind or not (logged.done and answer.done):
+                raise self._not_open(answer.item, logged)
         return written
 
-    def _time(self, least: str) -> str:
-        return max(self._clock(), least)  # machines' clocks differ
+    def _time_after(self, earliest: str) -> str:
+        return max(self._clock(), earliest)  # the clocks of machines differ
 
-    def _refuse_replaced(self, known: SuggestionAnswer) -> None:
+    def _refuse_if_replaced(self, accepted: SuggestionAnswer) -> None:
         """Raise InputError if the successor was superseded since: that is not taken back with it."""
-        new = self._store.get(known.successor) if known.successor else None
-        if new and new.flag and new.flag.kind is FlagKind.SUPERSEDED:
-            words = f"{known.item} was accepted as {new.id}, which was superseded by {new.flag.superseded_by} since."
-            raise InputError("suggestion-answered", f"{words} Try: knowbound kms show {new.id}")
+        successor = self._store.get(accepted.successor) if accepted.successor else None
+        if successor and successor.flag and successor.flag.kind is FlagKind.SUPERSEDED:
+            newest = successor.flag.superseded_by
+            words = f"{accepted.item} was accepted as {successor.id}, which was superseded by {newest} since."
+            raise InputError("suggestion-answered", f"{words} Try: knowbound kms show {successor.id}")
 
-    def _not_open(self, id_: str, known: SuggestionAnswer | None, words: str = "") -> InputError:
-        if known is not None and known.closes:
-            words = f"was {known.kind} at {known.time}" + (f" by {known.by}" if known.by else "")
+    def _not_open(self, id_: str, newest: SuggestionAnswer | None, words: str = "") -> InputError:
+        if newest is not None and newest.closes:
+            words = f"was {newest.kind} at {newest.time}" + (f" by {newest.by}" if newest.by else "")
             return InputError("suggestion-answered", f"{id_} {words}. Try: knowbound quality corrections undo {id_}")
         words = words or "has no suggested correction that waits for an answer"
         return InputError("no-suggestion", f"{id_} {words}. Try: knowbound quality corrections")
@@ -221,32 +228,32 @@ _STEPS: dict[SuggestionDecision, Callable[[Corrections, SuggestionAnswer], objec
 
 def _was_made_for(item: Item, old: str) -> bool:
     """Report whether the item was made to supersede another, and not there before."""
-    return any(one.kind == "supersedes" and one.target == old for one in item.relationships)
+    return any(relationship.kind == "supersedes" and relationship.target == old for relationship in item.relationships)
 
 
-def _detail(answer: SuggestionAnswer) -> dict[str, str]:
+def _logged_detail(answer: SuggestionAnswer) -> dict[str, str]:
     """Return the detail that distinguishes two answers to the same suggestion in the log of corrections."""
-    known = {"record": answer.record, "revision": str(answer.revision)}
-    return known | ({"note": answer.note} if answer.note else {})
+    detail = {"record": answer.record, "revision": str(answer.revision)}
+    return detail | ({"note": answer.note} if answer.note else {})
 
 
-def _unanswered(one: Suggestion) -> str:
+def _unanswered_reason(suggestion: Suggestion) -> str:
     """Return the reason on the flag: the contradictions, their judge, and that no answer came."""
-    often = "once" if one.contradictions == 1 else f"{one.contradictions} times"
-    judge = f", by the judge {one.judge}" if one.judge else ""
-    return f"contradicted {often} since {one.raised[:10]}{judge}; nobody answered for {ANSWER_DAYS} days"
+    often = "once" if suggestion.contradictions == 1 else f"{suggestion.contradictions} times"
+    judge = f", by the judge {suggestion.judge}" if suggestion.judge else ""
+    return f"contradicted {often} since {suggestion.raised[:10]}{judge}; nobody answered for {ANSWER_DAYS} days"
 
 
-def holding_reason(one: Suggestion, *, is_late: bool) -> str:
+def holding_reason(suggestion: Suggestion, *, is_late: bool) -> str:
     """Return the reason on the flag of an item that is held back; `is_late` after 14 days without an answer."""
-    judge = f", by the judge {one.judge}" if one.judge else ""
+    judge = f", by the judge {suggestion.judge}" if suggestion.judge else ""
     late = f", and no answer for {ANSWER_DAYS} days" if is_late else ""
-    said = f": {one.statement}" if one.statement else ""
-    return f"contradicted on {one.raised[:10]} in session {one.session}{judge}{late}{said}"
+    statement = f": {suggestion.statement}" if suggestion.statement else ""
+    return f"contradicted on {suggestion.raised[:10]} in session {suggestion.session}{judge}{late}{statement}"
 
 
 def suggestions(log: QualityLog, index: Index, root: Path | None = None) -> list[Suggestion]:
-    """All of them: what was contradicted most often first, then what has a draft that an agent may confirm, the oldest.
+    """Return open suggestions: first contradicted most often, then with a draft that an agent may confirm, then oldest.
 
     `root` is the tree that drafts rest on. A contradiction that a judge invented has no draft, and is not confirmed: it
     would keep the others from ever being shown.
@@ -255,9 +262,17 @@ def suggestions(log: QualityLog, index: Index, root: Path | None = None) -> list
     found = []
     for record in log.discoveries():
         answer = answers.get(record.id)
-        if _is_open(record, answer) and (one := _suggestion(record, answer, log, index, root)):
-            found.append(one)
-    return sorted(found, key=lambda one: (-one.contradictions, not one.draft or one.needs_person, one.raised, one.item))
+        if _is_open(record, answer) and (suggestion := _suggestion(record, answer, log, index, root)):
+            found.append(suggestion)
+    return sorted(
+        found,
+        key=lambda suggestion: (
+            -suggestion.contradictions,
+            not suggestion.draft or suggestion.needs_person,
+            suggestion.raised,
+            suggestion.item,
+        ),
+    )
 
 
 def _is_open(record: Discovery, answer: SuggestionAnswer | None) -> bool:
@@ -270,16 +285,17 @@ def _is_open(record: Discovery, answer: SuggestionAnswer | None) -> bool:
 def _suggestion(
     record: Discovery, answer: SuggestionAnswer | None, log: QualityLog, index: Index, root: Path | None
 ) -> Suggestion | None:
-    held = correctable(index, record.item)
-    if held is None or on_present_content(record, held, log) is None:
+    """Return the suggestion of an open record; None if the item is gone, or was rewritten since."""
+    item = correctable(index, record.item)
+    if item is None or on_present_content(record, item, log) is None:
         return None
     statement = "" if screened(record.statement) else redact(record.statement)
-    draft = drafted(held.content, record.statement)
+    draft = drafted(item.content, record.statement)
     words = _users_words(record, log) if draft.content else ""
     return Suggestion(
-        item=held.id,
-        content=redact(held.content),
-        content_sha=held.content_sha,
+        item=item.id,
+        content=redact(item.content),
+        content_sha=item.content_sha,
         statement=statement,
         draft=draft.content,
         missing=str(draft.missing or ""),
@@ -287,12 +303,12 @@ def _suggestion(
         session=record.session_id,
         turn=record.turn_id,
         contradictions=record.contradictions,
-        is_unverified=bool(held.flag and held.flag.kind is FlagKind.UNVERIFIED),
+        is_unverified=bool(item.flag and item.flag.kind is FlagKind.UNVERIFIED),
         record=record.id,
-        needs_person=bool(draft.content) and not is_confirmed(held.content, draft.content, words, root),
+        needs_person=bool(draft.content) and not is_confirmed(item.content, draft.content, words, root),
         judge=record.judge,
         answer=answer,
-        held_by=held.held_by,
+        held_by=item.held_by,
     )
 
 

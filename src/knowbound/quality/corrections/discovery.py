@@ -25,7 +25,9 @@ _CLOSING = ("kms_supersede", "kms_flag", "kms_update", "kms_delete")
 AUTOMATIC = "automatic"  # in the detail of a correction that nobody made: a flag that knowbound set by itself
 
 
-class _Closed(NamedTuple):
+class _ClosingCall(NamedTuple):
+    """A corrective call that closes an open record of its item."""
+
     time: str
     tool: str
 
@@ -37,37 +39,43 @@ def discoveries(
     answers: Sequence[SuggestionAnswer] = (),
 ) -> list[Discovery]:
     """Return every record, in the order of raising. `known` may have records of turns that have expired."""
-    raised: dict[str, list[Discovery]] = {}
-    closed: dict[str, list[_Closed]] = {}
+    raised: dict[str, list[Discovery]] = {}  # by item
+    closed: dict[str, list[_ClosingCall]] = {}  # by item, or by the id that another tool's store has for it
     # Of earlier rollups: a team's other machines have corrections of their own.
-    before = ((one.item, _Closed(one.closed, one.closed_by)) for one in known if one.closed)
-    for item, closing in (*_closings(corrections), *_answered(answers), *before):
+    before = ((record.item, _ClosingCall(record.closed, record.closed_by)) for record in known if record.closed)
+    for item, closing in (*_closings_by_corrections(corrections), *_closings_by_answers(answers), *before):
         closed.setdefault(item, []).append(closing)
     for turn in turns:
-        mine = [(item, "", "") for item in turn.injected_items]
-        for one, source, own_id in mine + [(item, item.source, item.own_id) for item in turn.other_items]:
-            if one.verdict and one.verdict.contradicted:
-                new = Discovery(
-                    one.id, turn.timestamp, turn.session_id, turn.turn_id, one.verdict.correction,
-                    judge=one.verdict.judge or turn.judge, source=source, own_id=own_id,
-                )  # fmt: skip
-                raised.setdefault(one.id, []).append(new)
+        for record in _contradictions_in(turn):
+            raised.setdefault(record.item, []).append(record)
         for call in turn.tool_calls:
             for item in call.corrected:
-                closed.setdefault(item, []).append(_Closed(turn.timestamp, call.name.rpartition("__")[2]))
-    records: list[Discovery] = []
+                closed.setdefault(item, []).append(_ClosingCall(turn.timestamp, call.name.rpartition("__")[2]))
     undone = [answer for answer in answers if answer.kind is SuggestionDecision.UNDONE]
     for answer in undone:
-        closed[answer.item] = [one for one in closed.get(answer.item, ()) if not _is_void(one.time, answer)]
+        calls = closed.get(answer.item, ())
+        closed[answer.item] = [closing for closing in calls if not _was_taken_back(closing.time, answer)]
     known = [_reopened(record, undone) for record in known]
+    records: list[Discovery] = []
     for item in raised.keys() | {record.item for record in known}:
-        contradictions = sorted(raised.get(item, []), key=_order)
-        times = {one.raised for one in contradictions}
+        contradictions = sorted(raised.get(item, []), key=_sort_key)
+        times = {record.raised for record in contradictions}
         expired = [record for record in known if record.item == item and record.raised not in times]
-        own = {one.own_id for one in expired} | {one.own_id for one in contradictions}  # as corrective calls name it
-        closings = sorted(closing for name in {item, *own} - {""} for closing in closed.get(name, []))
-        records += _replayed([*expired, *contradictions], closings)
+        names = {item, *(record.own_id for record in (*expired, *contradictions))} - {""}  # as corrective calls name it
+        closings = sorted(closing for name in names for closing in closed.get(name, []))
+        records += _records_of_item([*expired, *contradictions], closings)
     return sorted(records, key=lambda record: (record.raised, record.id))
+
+
+def _contradictions_in(turn: QualityTurn) -> Iterator[Discovery]:
+    """Yield a record for each item that a turn contradicted; the ids of other tools' items go with their store."""
+    ours = ((item, "", "") for item in turn.injected_items)
+    for item, source, own_id in (*ours, *((item, item.source, item.own_id) for item in turn.other_items)):
+        if item.verdict and item.verdict.contradicted:
+            yield Discovery(
+                item.id, turn.timestamp, turn.session_id, turn.turn_id, item.verdict.correction,
+                judge=item.verdict.judge or turn.judge, source=source, own_id=own_id,
+            )  # fmt: skip
 
 
 def discovery_rate(records: Iterable[Discovery], first: str, last: str, source: str = "") -> Rate:
@@ -75,76 +83,81 @@ def discovery_rate(records: Iterable[Discovery], first: str, last: str, source: 
 
     `source` names the store of another tool; without it the items of our own store count.
     """
-    known = (record for record in records if record.source == source)
-    raised = [one for one in known if first <= one.raised[:10] <= last and one.closing is not Closing.NOT_WARRANTED]
+    of_source = (record for record in records if record.source == source)
+    warranted = (record for record in of_source if record.closing is not Closing.NOT_WARRANTED)
+    raised = [record for record in warranted if first <= record.raised[:10] <= last]
     return Rate(sum(map(is_resolved, raised)), len(raised))
 
 
 def is_resolved(record: Discovery) -> bool:
-    """Report whether it was closed by a correction within the time that counts."""
+    """Report whether a record was closed by a correction within RESOLVED_DAYS."""
     if record.closing is not Closing.RESOLVED:
         return False
     taken = datetime.fromisoformat(record.closed) - datetime.fromisoformat(record.raised)
     return taken <= timedelta(days=RESOLVED_DAYS)
 
 
-def _closings(corrections: Iterable[Correction]) -> Iterator[tuple[str, _Closed]]:
-    for one in corrections:
-        detail = json.loads(one.detail or "{}")
-        is_back = "removed" in detail  # a flag that was taken off again
-        if one.tool in (*_CLOSING, DISMISS) and not is_back and not detail.get(AUTOMATIC):
-            yield one.item, _Closed(one.time, one.tool)
+def _closings_by_corrections(corrections: Iterable[Correction]) -> Iterator[tuple[str, _ClosingCall]]:
+    """Yield what corrections of the store close; flags that knowbound set by itself close nothing."""
+    for correction in corrections:
+        detail = json.loads(correction.detail or "{}")
+        is_flag_removed = "removed" in detail  # a flag that was taken off again
+        if correction.tool in (*_CLOSING, DISMISS) and not is_flag_removed and not detail.get(AUTOMATIC):
+            yield correction.item, _ClosingCall(correction.time, correction.tool)
 
 
-def _answered(answers: Iterable[SuggestionAnswer]) -> Iterator[tuple[str, _Closed]]:
-    """Answers to suggestions; one that was accepted, once the item is superseded."""
-    for one in answers:
-        if one.kind is SuggestionDecision.DISMISSED:
-            yield one.item, _Closed(one.time, DISMISS)
-        elif one.kind is SuggestionDecision.ACCEPTED and one.done:
-            yield one.item, _Closed(one.time, "kms_supersede")
+def _closings_by_answers(answers: Iterable[SuggestionAnswer]) -> Iterator[tuple[str, _ClosingCall]]:
+    """Yield what answers to suggestions close; an accepted one counts once its item is superseded."""
+    for answer in answers:
+        if answer.kind is SuggestionDecision.DISMISSED:
+            yield answer.item, _ClosingCall(answer.time, DISMISS)
+        elif answer.kind is SuggestionDecision.ACCEPTED and answer.done:
+            yield answer.item, _ClosingCall(answer.time, "kms_supersede")
 
 
-def _is_void(time: str, undone: SuggestionAnswer) -> bool:
-    """Report whether a correction of that time is one that was taken back."""
-    return undone.record.rpartition("@")[2] <= time <= undone.time
+def _was_taken_back(time: str, undone: SuggestionAnswer) -> bool:
+    """Report whether an answer that was undone covers a correction of that time: from the raising to the undoing."""
+    raised = undone.record.rpartition("@")[2]  # in the id of a record, after its item
+    return raised <= time <= undone.time
 
 
 def _reopened(record: Discovery, undone: Iterable[SuggestionAnswer]) -> Discovery:
-    """The record, open again where what closed it was taken back."""
-    if record.closed and any(one.item == record.item and _is_void(record.closed, one) for one in undone):
+    """Return the record, open again if the answer that closed it was taken back."""
+    of_item = (answer for answer in undone if answer.item == record.item)
+    if record.closed and any(_was_taken_back(record.closed, answer) for answer in of_item):
         return replace(record, closing=Closing.OPEN, closed="", closed_by="")
     return record
 
 
-def _order(one: Discovery) -> tuple[str, ...]:
+def _sort_key(raised: Discovery) -> tuple[str, ...]:
     """Order contradictions by their time; those of one time always in the same order."""
-    return one.raised, one.session_id, one.turn_id, one.statement, one.judge, one.source, one.own_id
+    rest = (raised.statement, raised.judge, raised.source, raised.own_id)
+    return raised.raised, raised.session_id, raised.turn_id, *rest
 
 
-def _replayed(raised: Sequence[Discovery], closed: Sequence[_Closed]) -> Iterator[Discovery]:
+def _records_of_item(raised: Sequence[Discovery], closed: Sequence[_ClosingCall]) -> Iterator[Discovery]:
     """Yield the records of one item: each contradiction opens one, unless one is open then."""
     current: Discovery | None = None
-    again = 0
-    for one in sorted(raised, key=lambda one: one.raised):
-        if current is not None and (not current.closed or current.closed > one.raised):
-            again += 1
-            judge = one.judge or current.judge
-            current = replace(current, contradictions=max(current.contradictions, 1 + again), judge=judge)
+    repeats = 0
+    for contradiction in sorted(raised, key=lambda contradiction: contradiction.raised):
+        if current is not None and (not current.closed or current.closed > contradiction.raised):
+            repeats += 1
+            judge = contradiction.judge or current.judge
+            current = replace(current, contradictions=max(current.contradictions, 1 + repeats), judge=judge)
             continue
         if current is not None:
             yield current
-        current, again = _closed_by(one, closed), 0
+        current, repeats = _closed_if_corrected(contradiction, closed), 0
     if current is not None:
         yield current
 
 
-def _closed_by(record: Discovery, closed: Sequence[_Closed]) -> Discovery:
-    """With the first correction at or after its raising; one of an earlier rollup stays."""
+def _closed_if_corrected(record: Discovery, closed: Sequence[_ClosingCall]) -> Discovery:
+    """Close a record by the first correction at or after its raising, unless an earlier rollup closed it."""
     if record.closed:
         return record
-    for one in closed:
-        if one.time >= record.raised:
-            closing = Closing.NOT_WARRANTED if one.tool == DISMISS else Closing.RESOLVED
-            return replace(record, closing=closing, closed=one.time, closed_by=one.tool)
+    for closing_call in closed:
+        if closing_call.time >= record.raised:
+            closing = Closing.NOT_WARRANTED if closing_call.tool == DISMISS else Closing.RESOLVED
+            return replace(record, closing=closing, closed=closing_call.time, closed_by=closing_call.tool)
     return record

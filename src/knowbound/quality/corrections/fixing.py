@@ -37,15 +37,15 @@ from knowbound.text.sentences import plain_sentences
 from knowbound.text.specific_words import places, readable, usual_weight
 
 CONTENT_SHOWN = 300  # characters
-_ORDER = list(Fault)
+_WORST_FIRST = list(Fault)
 
 
-class _Seen:
-    """The injections of one item with one content."""
+class _ItemUse:
+    """The injections of one item with one content, and the newest turns that judged it."""
 
     def __init__(self) -> None:
         self.counts = Counts()
-        self.judged: QualityTurn | None = None  # the newest turn in which it was
+        self.judged: QualityTurn | None = None  # the newest turn with a verdict on it
         self.contradicted: QualityTurn | None = None
 
     def add(self, turn: QualityTurn, item: LoggedItem) -> None:
@@ -56,35 +56,35 @@ class _Seen:
 
 
 def to_fix(turns: Iterable[QualityTurn], log: QualityLog, index: Index) -> list[ItemToFix]:
-    """All of them, the worst first. `turns` are those of the days that are looked at, in the order of their time."""
-    seen: dict[tuple[str, str], _Seen] = {}
+    """Return the items to fix, the worst first. `turns` are in the order of their time."""
+    uses: dict[tuple[str, str], _ItemUse] = {}
     for turn in turns:
         for item in turn.injected_items:
-            seen.setdefault((item.id, item.content_sha), _Seen()).add(turn, item)
-    by_item: dict[str, dict[str, _Seen]] = {}
-    for (id_, sha), one in seen.items():
-        by_item.setdefault(id_, {})[sha] = one
-    records = {one.item: one for one in log.discoveries() if one.closing is Closing.OPEN}
+            uses.setdefault((item.id, item.content_sha), _ItemUse()).add(turn, item)
+    by_item: dict[str, dict[str, _ItemUse]] = {}
+    for (id_, sha), use in uses.items():
+        by_item.setdefault(id_, {})[sha] = use
+    records = {record.item: record for record in log.discoveries() if record.closing is Closing.OPEN}
     found: list[ItemToFix] = []
     for id_, versions in by_item.items():
-        held = correctable(index, id_)
-        if held is not None:
-            found += _faults(held, versions, on_present_content(records.get(id_), held, log))
-    return sorted(found, key=lambda one: (_ORDER.index(one.fault), -one.times, one.id))
+        present_item = correctable(index, id_)
+        if present_item is not None:
+            found += _faults(present_item, versions, on_present_content(records.get(id_), present_item, log))
+    return sorted(found, key=lambda one: (_WORST_FIRST.index(one.fault), -one.times, one.id))
 
 
 def correctable(index: Index, id_: str) -> Item | None:
     """Return the item if it is served, or would be if it were not held back."""
-    known = index.known(id_)
-    held = (one.item for one in known if one.item.is_held_back and screened(one.item.content) is None)
-    return next((one.item for one in known if one.served), None) or next(held, None)
+    entries = index.known(id_)
+    held_back = (entry.item for entry in entries if entry.item.is_held_back and screened(entry.item.content) is None)
+    return next((entry.item for entry in entries if entry.served), None) or next(held_back, None)
 
 
-def on_present_content(record: Discovery | None, held: Item, log: QualityLog) -> Discovery | None:
+def on_present_content(record: Discovery | None, item: Item, log: QualityLog) -> Discovery | None:
     """Return the record, unless the item was rewritten after its turn. If the turn is gone, the record counts."""
     turn = log.get(f"{record.session_id}/{record.turn_id}") if record else None
-    shas = {item.content_sha for item in turn.injected_items if item.id == held.id} if turn else set()
-    return record if not shas or any(is_present(sha, held) for sha in shas) else None
+    shas = {item.content_sha for item in turn.injected_items if item.id == item.id} if turn else set()
+    return record if not shas or any(is_present(sha, item) for sha in shas) else None
 
 
 def is_present(noted: str, held: Item) -> bool:
@@ -92,35 +92,36 @@ def is_present(noted: str, held: Item) -> bool:
     return not noted or is_version_of(noted, held.content_sha)
 
 
-def _faults(held: Item, versions: Mapping[str, _Seen], record: Discovery | None) -> Iterator[ItemToFix]:
-    present = [one for sha, one in versions.items() if is_present(sha, held)]
-    judged = [turn for one in present if (turn := one.judged)]
+def _faults(item: Item, versions: Mapping[str, _ItemUse], record: Discovery | None) -> Iterator[ItemToFix]:
+    """Yield the worst fault of an item's present content, if it has any; `record` is its open contradiction."""
+    present = [use for sha, use in versions.items() if is_present(sha, item)]
+    judged = [turn for use in present if (turn := use.judged)]
     if not judged:
         return
-    counts = sum((one.counts for one in present), Counts())
+    counts = sum((use.counts for use in present), Counts())
     fault, times = _fault(counts, record)
     if fault is None:
         return
-    contradicted = [turn for one in present if (turn := one.contradicted)]
+    contradicted = [turn for use in present if (turn := use.contradicted)]
     newest = max(contradicted if fault is Fault.WRONG and contradicted else judged, key=lambda turn: turn.timestamp)
     yield ItemToFix(
-        id=held.id,
+        id=item.id,
         fault=fault,
-        content=excerpt(held.content, CONTENT_SHOWN),
+        content=excerpt(item.content, CONTENT_SHOWN),
         counts=counts,
         times=times,
         session=newest.session_id,
         turn=newest.turn_id,
         time=newest.timestamp,
         statement=excerpt(record.statement, CONTENT_SHOWN) if record and fault is Fault.WRONG else "",
-        draft=drafted(held.content, record.statement).content if record and fault is Fault.WRONG else "",
-        is_silenced=effective_of(held) == 0.0,
-        flag=str(held.flag.kind) if held.flag else "",
+        draft=drafted(item.content, record.statement).content if record and fault is Fault.WRONG else "",
+        is_silenced=effective_of(item) == 0.0,
+        flag=str(item.flag.kind) if item.flag else "",
     )
 
 
 def _fault(counts: Counts, record: Discovery | None) -> tuple[Fault | None, int]:
-    """The worst that is the matter, and how often it showed."""
+    """Return the worst fault that the counts show, and how often it did; None for no fault."""
     if record:
         return Fault.WRONG, record.contradictions
     if counts.judged >= ENOUGH and not counts.on_topic:
@@ -132,7 +133,7 @@ def _fault(counts: Counts, record: Discovery | None) -> tuple[Fault | None, int]
 
 LONGEST_TIMES, LONGEST_MORE = 3, 400  # a draft is not both that many times and that many characters longer
 LEAST_LIKENESS = 0.30  # of the statement and the item (kms/refusals.py)
-LEAST_SHARED = 0.25  # of what the specific words of the item say, that the statement has, too
+LEAST_SHARED = 0.25  # of the weight of the item's specific words: the words that the statement has, too
 _NOT = (
     r"\b(?:not|no longer|isn't|aren't|instead of|rather than|nicht|statt|ya no|pas{})[\s`'\"]+"
     r"(?:[\w-]+[\s`'\"=]+){{0,4}}$|(?:不是|而不是|不再是|而非|并非)\s*$"
@@ -145,10 +146,12 @@ _UNKNOWN = re.compile(
     r"|no (?:idea|evidence)|not (?:known|documented|verified|confirmed|found))\b|不确定|不清楚|无法确认|未知",
     re.IGNORECASE,
 )
-_MEASURED = frozenset(ValueKind) - {ValueKind.PATH, ValueKind.FLAG, ValueKind.NAME}  # what is read off words beside it
-_NEAR, _WORDS_BESIDE = 30, 2  # characters, and specific words, on each side of a value
+# Values whose meaning is in the words beside them: 9090 may be any port, a path is one thing everywhere.
+_MEASURED = frozenset(ValueKind) - {ValueKind.PATH, ValueKind.FLAG, ValueKind.NAME}
+_NEAR_CHARS, _WORDS_BESIDE = 30, 2  # characters, and specific words, on each side of a value
 _NOT_A_WORD = re.compile(r"[^\w\s]|_")
-_SECONDS = 2.0  # that a search of the tree may take
+_SEARCH_SECONDS = 2.0  # that a search of the tree may take
+_DENIAL_CHARS = 40  # before a value, in which a word such as "not" or "instead of" denies it
 _QUESTION = re.compile(r"[?？]\s*[\"'”’)*_`]*\s*$")
 
 
@@ -174,26 +177,29 @@ class Draft(NamedTuple):
 
 
 def drafted(item: str, statement: str) -> Draft:
-    """The content that the statement suggests in place of the item's."""
-    said = statement.strip()
-    if (doubt := _why_unusable(said)) is not None:
+    """Draft the content that the statement suggests in place of the item's, or say why there is no draft."""
+    stated = statement.strip()
+    if (doubt := _why_unusable(stated)) is not None:
         return Draft("", doubt)
-    replaced = _with_new_value(item, said)
-    subject_is_open = replaced is not None and not _subject(said)  # "it is 9090": nothing else is spoken of
-    if not subject_is_open and not is_same_subject(item, said):
+    replaced = _with_new_value(item, stated)
+    subject_is_open = replaced is not None and not _terms_beside_values(
+        stated
+    )  # "it is 9090": nothing else is spoken of
+    if not subject_is_open and not is_same_subject(item, stated):
         return Draft("", NoDraft.OTHER_SUBJECT)
-    content = _sentence(item, said) if replaced is None else replaced
-    refused = _refused(item, content) if content else NoDraft.OLD_VALUE
+    content = _best_sentence(item, stated) if replaced is None else replaced
+    refused = _why_refused(item, content) if content else NoDraft.OLD_VALUE
     return Draft("" if refused else content, refused)
 
 
 def is_confirmed(item: str, draft: str, words: str, root: Path | None) -> bool:
     """Report whether every new value of a draft is in the user's words or in the tree; False without a new value."""
-    known = {(one.kind, one.key) for one in values_of(item)}
-    new = [one for one in values_of(draft) if (one.kind, one.key) not in known]
-    said = {(one.kind, one.key) for one in values_of(words)}
+    old_values = {(value.kind, value.key) for value in values_of(item)}
+    new = [value for value in values_of(draft) if (value.kind, value.key) not in old_values]
+    users_values = {(value.kind, value.key) for value in values_of(words)}
     return bool(new) and all(
-        (one.kind, one.key) in said or (root is not None and _is_in_tree(one, draft, root)) for one in new
+        (value.kind, value.key) in users_values or (root is not None and _is_in_tree(value, draft, root))
+        for value in new
     )
 
 
@@ -203,44 +209,44 @@ def _is_in_tree(value: Value, draft: str, root: Path) -> bool:
     if value.kind is ValueKind.PATH and ".." not in text and (root / text.lstrip("/")).exists():
         return True
     edges = (r"\b" if text[0].isalnum() else "", r"\b" if text[-1].isalnum() else "")
-    found, _ = matches(root, [f"{edges[0]}{re.escape(text)}{edges[1]}"], _SECONDS, ignore_case=False)
-    subject = _subject(draft).keys()
-    lines = (_NOT_A_WORD.sub(" ", one.text) for one in found)  # `api.port = 9090` is about a port
-    return any(value.kind not in _MEASURED or _terms(line).keys() & subject for line in lines)
+    found, _ = matches(root, [f"{edges[0]}{re.escape(text)}{edges[1]}"], _SEARCH_SECONDS, ignore_case=False)
+    subject = _terms_beside_values(draft).keys()
+    lines = (_NOT_A_WORD.sub(" ", match.text) for match in found)  # `api.port = 9090` is about a port
+    return any(value.kind not in _MEASURED or _weighted_terms(line).keys() & subject for line in lines)
 
 
-def _sentence(item: str, said: str) -> str:
+def _best_sentence(item: str, statement: str) -> str:
     """Return the usable sentence that is most about the item; "" if each repeats a value that it denies."""
-    held = {(one.kind, one.key) for one in values_of(item)}
-    found: list[tuple[float, str]] = []
-    for sentence in plain_sentences(said):
+    old_values = {(value.kind, value.key) for value in values_of(item)}
+    scored: list[tuple[float, str]] = []
+    for sentence in plain_sentences(statement):
         values = values_of(sentence)
-        is_old = any((value.kind, value.key) in held and _is_denied(value, sentence) for value in values)
+        is_old = any((value.kind, value.key) in old_values and _is_denied(value, sentence) for value in values)
         if not is_old and _why_unusable(sentence) is None:
-            is_new = any((value.kind, value.key) not in held for value in values)
-            found.append((_shared(item, sentence) + is_new, sentence.strip()))
-    return max(found, key=lambda one: one[0])[1] if found else ""
+            is_new = any((value.kind, value.key) not in old_values for value in values)
+            scored.append((_share_of_terms(item, sentence) + is_new, sentence.strip()))
+    return max(scored, key=lambda pair: pair[0])[1] if scored else ""
 
 
 def is_same_subject(item: str, statement: str) -> bool:
     """Report whether a statement is about what the item is about: alike, or with its specific words."""
     likely = likeness(similarity(embed(item), embed(statement)), stems(item), stems(statement))
-    return likely >= LEAST_LIKENESS or _shared(item, statement) >= LEAST_SHARED
+    return likely >= LEAST_LIKENESS or _share_of_terms(item, statement) >= LEAST_SHARED
 
 
-def _why_unusable(said: str) -> NoDraft | None:
+def _why_unusable(statement: str) -> NoDraft | None:
     """Return the reason why no draft can be made from these words; None if a draft can."""
-    if not any(map(str.isalnum, said)):
+    if not any(map(str.isalnum, statement)):
         return NoDraft.EMPTY
-    if screened(said):
+    if screened(statement):
         return NoDraft.SCREENED
-    stated = [one for one in plain_sentences(said) if not _QUESTION.search(one)]
-    if not stated:
+    assertions = [sentence for sentence in plain_sentences(statement) if not _QUESTION.search(sentence)]
+    if not assertions:
         return NoDraft.QUESTION
-    return NoDraft.UNKNOWN if all(_UNKNOWN.search(one) for one in stated) else None
+    return NoDraft.UNKNOWN if all(_UNKNOWN.search(sentence) for sentence in assertions) else None
 
 
-def _refused(item: str, content: str) -> NoDraft | None:
+def _why_refused(item: str, content: str) -> NoDraft | None:
     """Return the reason that this content is not plausible or not safe in place of the item's."""
     if content_sha(content) == content_sha(item):
         return NoDraft.SAME
@@ -254,73 +260,79 @@ def _refused(item: str, content: str) -> NoDraft | None:
 # The new value
 
 
-def _with_new_value(item: str, said: str) -> str | None:
+def _with_new_value(item: str, statement: str) -> str | None:
     """Return the item with the statement's new value in place of its old value; None if the values are unclear."""
-    held = values_of(item)
-    changes = {
-        (old.kind, old.key, new) for sentence in plain_sentences(said) for old, new in _changes(item, held, sentence)
-    }
+    item_values = values_of(item)
+    excluded = (_changes(item, item_values, sentence) for sentence in plain_sentences(statement))
+    changes = {(old.kind, old.key, new) for of_sentence in excluded for old, new in of_sentence}
     if len(changes) != 1:
         return None
     kind, key, new = changes.pop()
     text = item
-    replaced = [one for one in held if (one.kind, one.key) == (kind, key)]
-    for one in sorted(replaced, reverse=True, key=lambda one: one.start):
-        text = text[: one.start] + new + text[one.end :]
+    replaced = [value for value in item_values if (value.kind, value.key) == (kind, key)]
+    for value in sorted(replaced, reverse=True, key=lambda value: value.start):
+        text = text[: value.start] + new + text[value.end :]
     return text
 
 
-def _changes(item: str, held: Sequence[Value], sentence: str) -> Iterator[tuple[Value, str]]:
-    """The values of the item that a sentence excludes, each with the words for the new one."""
-    given = values_of(sentence)
+def _changes(item: str, item_values: Sequence[Value], sentence: str) -> Iterator[tuple[Value, str]]:
+    """Yield the values of the item that a sentence excludes, each with the words for the new value.
+
+    Of each kind there must be one old and one new value, and a reason that both are about the same thing.
+    """
     for kind in ValueKind:
-        keys = {one.key for one in held if one.kind is kind}
-        denied = {one.key for one in given if one.kind is kind and one.key in keys and _is_denied(one, sentence)}
-        new = _each(one for one in given if one.kind is kind and one.key not in keys and not _is_denied(one, sentence))
-        kept = {one.key for one in given} - denied
-        old = _each(one for one in held if one.kind is kind and (one.key in denied if denied else one.key not in kept))
+        present = [value for value in item_values if value.kind is kind]
+        stated = [value for value in values_of(sentence) if value.kind is kind]
+        keys = {value.key for value in present}
+        denied = {value.key for value in stated if value.key in keys and _is_denied(value, sentence)}
+        kept = {value.key for value in stated} - denied
+        new = _first_by_key(value for value in stated if value.key not in keys and not _is_denied(value, sentence))
+        old = _first_by_key(value for value in present if (value.key in denied if denied else value.key not in kept))
         if len(old) == len(new) == 1:
-            is_alone = kind in _MEASURED and not _subject(sentence)
-            if denied or is_alone or (kind in _MEASURED and _beside(item, old[0]) & _beside(sentence, new[0])):
+            is_alone = kind in _MEASURED and not _terms_beside_values(sentence)
+            is_beside_same = kind in _MEASURED and _words_beside(item, old[0]) & _words_beside(sentence, new[0])
+            if denied or is_alone or is_beside_same:
                 yield old[0], sentence[new[0].start : new[0].end]
 
 
-def _each(values: Iterator[Value]) -> list[Value]:
-    """The first of each."""
+def _first_by_key(values: Iterator[Value]) -> list[Value]:
+    """Return the first value of each key."""
     found: dict[str, Value] = {}
-    for one in values:
-        found.setdefault(one.key, one)
+    for value in values:
+        found.setdefault(value.key, value)
     return list(found.values())
 
 
-def _is_denied(value: Value, said: str) -> bool:
-    """Report whether it is said not to hold. A name that is spoken of in the past may be of anything."""
+def _is_denied(value: Value, sentence: str) -> bool:
+    """Report whether the words before a value deny it. Only a measured value is denied by the past ("was 8080")."""
     denying = _DENYING_OR_PAST if value.kind in _MEASURED else _DENYING
-    return denying.search(said[max(0, value.start - 40) : value.start]) is not None
+    return denying.search(sentence[max(0, value.start - _DENIAL_CHARS) : value.start]) is not None
 
 
-def _beside(text: str, value: Value) -> set[str]:
-    """The specific words right around a value: what it is a value of."""
-    before, after = text[max(0, value.start - _NEAR) : value.start], text[value.end : value.end + _NEAR]
-    return {*list(_terms(before))[-_WORDS_BESIDE:], *list(_terms(after))[:_WORDS_BESIDE]}
+def _words_beside(text: str, value: Value) -> set[str]:
+    """Return the specific words right around a value: what it is a value of."""
+    before, after = text[max(0, value.start - _NEAR_CHARS) : value.start], text[value.end : value.end + _NEAR_CHARS]
+    return {*list(_weighted_terms(before))[-_WORDS_BESIDE:], *list(_weighted_terms(after))[:_WORDS_BESIDE]}
 
 
 # The subject
 
 
-def _terms(text: str) -> dict[str, float]:
+def _weighted_terms(text: str) -> dict[str, float]:
+    """Return the specific words of a text, each with its usual weight."""
     return {terms[0]: usual_weight(terms[0]) for _, terms in places(readable(text))}
 
 
-def _subject(said: str) -> dict[str, float]:
-    """The specific words of a statement beside its values."""
-    rest = list(said)
-    for value in values_of(said):
+def _terms_beside_values(statement: str) -> dict[str, float]:
+    """Return the specific words of a statement outside its values, weighted."""
+    rest = list(statement)
+    for value in values_of(statement):
         rest[value.start : value.end] = " " * (value.end - value.start)
-    return _terms("".join(rest))
+    return _weighted_terms("".join(rest))
 
 
-def _shared(item: str, statement: str) -> float:
-    said, own = _terms(statement).keys(), _terms(item)
-    total = sum(own.values())
-    return sum(weight for term, weight in own.items() if term in said) / total if total else 0.0
+def _share_of_terms(item: str, statement: str) -> float:
+    """Return the share of the item's weighted words that the statement has, too."""
+    stated_terms, item_terms = _weighted_terms(statement).keys(), _weighted_terms(item)
+    total = sum(item_terms.values())
+    return sum(weight for term, weight in item_terms.items() if term in stated_terms) / total if total else 0.0

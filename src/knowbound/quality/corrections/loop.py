@@ -34,7 +34,7 @@ from knowbound.text.clock import utc_now
 SHOWN = "suggestions"  # note of the quality log: record → since when sessions can start with it
 HELD = "held"  # note of the quality log: the suggestions whose items were held back, for all machines
 _BY = "knowbound"
-_UNDONE = " undone "
+_UNDONE = " undone "  # in the name of a holding, before the time at which an answer was undone
 
 
 @contextmanager
@@ -59,28 +59,32 @@ def update_suggestions(settings: Settings, log: QualityLog, *, now: str = "") ->
             Corrections(log, store, clock=lambda: now).finish()
     with closing(open_index(settings)) as index:
         waiting = for_sessions(settings, log, index)
-    since = _since(log, waiting, now)
-    late = {one.item for one in waiting if one.is_unanswered and one.is_due(since[one.record], now)}
-    held = _hold_back(settings, log, waiting, late)
+    shown_since = _shown_since(log, waiting, now)
+    late_items = {
+        suggestion.item
+        for suggestion in waiting
+        if suggestion.is_unanswered and suggestion.is_due(shown_since[suggestion.record], now)
+    }
+    held_items = _hold_back(settings, log, waiting, late_items)
     flagged = []
-    if late - held:
+    if late_items - held_items:
         with closing(open_knowledge_store(settings, by=_BY)) as store:
-            flagged = Corrections(log, store, clock=lambda: now).flag_unanswered(since)
+            flagged = Corrections(log, store, clock=lambda: now).flag_unanswered(shown_since)
     with closing(open_index(settings)) as index:
         show(settings, log, index)
     return flagged
 
 
 def for_sessions(settings: Settings, log: QualityLog, index: Index) -> list[Suggestion]:
-    """The suggestions that sessions start with: those of a trusted judge; none where corrections are off."""
+    """Return the suggestions that sessions start with: those of a trusted judge; none where corrections are off."""
     trusts = cache(lambda judge: is_trusted(settings, judge))
     found = suggestions(log, index, settings.root) if settings.quality_corrections else []
-    return [one for one in found if screened(one.content) is None and trusts(one.judge)]
+    return [suggestion for suggestion in found if screened(suggestion.content) is None and trusts(suggestion.judge)]
 
 
 def show(settings: Settings, log: QualityLog, index: Index) -> None:
     """Have the next sessions start with what waits for an answer now."""
-    rows = [_shown(one) for one in for_sessions(settings, log, index)[:MOST_KEPT]]
+    rows = [_shown(suggestion) for suggestion in for_sessions(settings, log, index)[:MOST_KEPT]]
     try:
         shown_suggestions.keep(str(settings.home), rows)
     except OSError as error:
@@ -94,45 +98,55 @@ def _hold_back(settings: Settings, log: QualityLog, waiting: Sequence[Suggestion
     An item that was held back for a suggestion and is not any more was released by a person, on any machine: it stays
     released until an answer to the suggestion is undone.
     """
-    kept = log.note(HELD)
-    known: set[str] = msgspec.json.decode(kept, type=set[str]) if kept else set()
-    held = [one for one in waiting if one.held_by == HOLDER or _holding(one) not in known]
-    reasons = {one.item: holding_reason(one, is_late=one.item in late) for one in held}
+    note = log.note(HELD)
+    known_holdings: set[str] = msgspec.json.decode(note, type=set[str]) if note else set()
+    to_hold = [
+        suggestion
+        for suggestion in waiting
+        if suggestion.held_by == HOLDER or _holding_name(suggestion) not in known_holdings
+    ]
+    reasons = {suggestion.item: holding_reason(suggestion, is_late=suggestion.item in late) for suggestion in to_hold}
     with closing(open_index(settings)) as index:
-        found = [*index.flagged([FlagKind.HELD_BACK]), *(one for id_ in reasons for one in index.known(id_))]
-    released = hold_back(settings, reasons, [one.item for one in found], by=HOLDER)
-    records = {one.id for one in log.discoveries() if one.item not in released}
-    holdings = {one for one in known if one.partition(_UNDONE)[0] in records} | set(map(_holding, held))
-    if holdings != known:
+        found = [*index.flagged([FlagKind.HELD_BACK]), *(entry for id_ in reasons for entry in index.known(id_))]
+    released = hold_back(settings, reasons, [entry.item for entry in found], by=HOLDER)
+    records = {record.id for record in log.discoveries() if record.item not in released}
+    holdings = {name for name in known_holdings if name.partition(_UNDONE)[0] in records} | set(
+        map(_holding_name, to_hold)
+    )
+    if holdings != known_holdings:
         log.put_note(HELD, msgspec.json.encode(sorted(holdings)))
     return set(reasons)
 
 
-def _holding(one: Suggestion) -> str:
-    """Name the suggestion; by another name after an answer was undone."""
-    is_undone = one.answer is not None and one.answer.kind is SuggestionDecision.UNDONE
-    return f"{one.record}{_UNDONE}{one.answer.time}" if one.answer and is_undone else one.record
+def _holding_name(suggestion: Suggestion) -> str:
+    """Return the name of a holding: another one after an answer was undone, so that the item may be held again."""
+    is_undone = suggestion.answer is not None and suggestion.answer.kind is SuggestionDecision.UNDONE
+    return (
+        f"{suggestion.record}{_UNDONE}{suggestion.answer.time}"
+        if suggestion.answer and is_undone
+        else suggestion.record
+    )
 
 
-def _since(log: QualityLog, waiting: Sequence[Suggestion], now: str) -> dict[str, str]:
+def _shown_since(log: QualityLog, waiting: Sequence[Suggestion], now: str) -> dict[str, str]:
     """Return the first time at which each suggestion could be shown, on any machine: no answer was possible before."""
-    kept = log.note(SHOWN)
-    known: dict[str, str] = msgspec.json.decode(kept, type=dict[str, str]) if kept else {}
-    since = {one.record: known.get(one.record, now) for one in waiting}
-    if since != known:
+    note = log.note(SHOWN)
+    known_since: dict[str, str] = msgspec.json.decode(note, type=dict[str, str]) if note else {}
+    since = {suggestion.record: known_since.get(suggestion.record, now) for suggestion in waiting}
+    if since != known_since:
         log.put_note(SHOWN, msgspec.json.encode(since))
     return since
 
 
-def _shown(one: Suggestion) -> ShownSuggestion:
-    draft = "" if one.needs_person else one.draft[:MOST_OF_A_TEXT]
+def _shown(suggestion: Suggestion) -> ShownSuggestion:
+    draft = "" if suggestion.needs_person else suggestion.draft[:MOST_OF_A_TEXT]
     return ShownSuggestion(
-        id=one.item,
-        sha=one.content_sha,
-        content=one.content[:MOST_OF_A_TEXT],
+        id=suggestion.item,
+        sha=suggestion.content_sha,
+        content=suggestion.content[:MOST_OF_A_TEXT],
         draft=draft,
-        date=one.raised,
-        session=one.session,
-        turn=one.turn,
-        needs_person=one.needs_person,
+        date=suggestion.raised,
+        session=suggestion.session,
+        turn=suggestion.turn,
+        needs_person=suggestion.needs_person,
     )

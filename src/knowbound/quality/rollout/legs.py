@@ -45,9 +45,9 @@ MOST_UNSCORED = 0.05  # of the turns of "clean data"
 ON_TOPIC_RISE = 0.10  # "on-topic +10 points"
 USAGE_RISE = 0.05  # "usage +5 points"
 SLOW_DAYS = 4  # of the last seven: one slow day of a machine reverts nothing
-_LOOP = "+loop"  # after the name of the last leg, in states of earlier versions
+_OLD_SUFFIX = "+loop"  # after the name of the last leg, in states of earlier versions
 _LOOKS = LEG_DAYS  # a loss is looked for every day: the interval is as wide as that many looks need (Bonferroni)
-_STEP = 1.1  # between the limits of durations: a p95 is known to be above the limit before its own
+_DURATION_STEP = 1.1  # ratio of the limits by which durations are counted: a p95 is known to be above the lower one
 
 _ENTER = (CriterionName.LEG_BEFORE, CriterionName.REPLAY)
 _RANKING_KILLS = (CriterionName.ON_TOPIC_DROP, CriterionName.RANKING_COST, CriterionName.FALSE_DEMOTIONS)
@@ -67,11 +67,11 @@ _KILL_LAST = (*_RANKING_KILLS, CriterionName.REGRESSION, CriterionName.DRIFT)
 
 
 def legs_for(backends: Iterable[str]) -> tuple[Leg, ...]:
-    """The legs of a store with these backends."""
-    used = [name for name in ORDER if name in set(backends)] or ["sqlite"]
+    """Return the legs of a store with these backends: leg 0, and one for each backend."""
+    ranked_in_turn = [name for name in ORDER if name in set(backends)] or ["sqlite"]
     legs = [_MEASURE]
-    for number, name in enumerate(used, 1):
-        is_last = number == len(used)
+    for number, name in enumerate(ranked_in_turn, 1):
+        is_last = number == len(ranked_in_turn)
         leave, kill = (_LEAVE_LAST, _KILL_LAST) if is_last else (_LEAVE_RANKING, _RANKING_KILLS)
         legs.append(Leg(number, (name,), _ENTER, leave, kill))
     return tuple(legs)
@@ -84,8 +84,8 @@ def plan_of(legs: Sequence[Leg]) -> tuple[str, ...]:
 
 def present_leg(leg: int, plan: Sequence[str], legs: Sequence[Leg]) -> int:
     """Return the present leg of a store whose backends may have changed: the last one that both plans share."""
-    for number, (was, now) in enumerate(zip(plan[:leg], plan_of(legs), strict=False)):
-        if was.removesuffix(_LOOP) != now:
+    for number, (planned, present) in enumerate(zip(plan[:leg], plan_of(legs), strict=False)):
+        if planned.removesuffix(_OLD_SUFFIX) != present:
             return number
     return min(leg, len(plan), len(legs) - 1)
 
@@ -96,7 +96,7 @@ def ranked_backends(legs: Sequence[Leg], number: int) -> tuple[str, ...]:
 
 
 def decided(names: Iterable[CriterionName], facts: LegFacts) -> tuple[RolloutCriterion, ...]:
-    """These criteria of a leg, from what is known about it."""
+    """Decide these criteria of a leg from its facts."""
     return tuple(_DECIDING[name](facts) for name in names)
 
 
@@ -104,29 +104,33 @@ def decided(names: Iterable[CriterionName], facts: LegFacts) -> tuple[RolloutCri
 
 
 def _days(facts: LegFacts) -> RolloutCriterion:
-    more = max(0, LEG_DAYS - facts.days)
-    return RolloutCriterion(CriterionName.DAYS, _reached(more == 0), facts.days, LEG_DAYS, n=facts.turns, more=more)
+    missing = max(0, LEG_DAYS - facts.days)
+    state = _reached(is_met=missing == 0)
+    return RolloutCriterion(CriterionName.DAYS, state, facts.days, limit=LEG_DAYS, n=facts.turns, more=missing)
 
 
 def _clean(facts: LegFacts) -> RolloutCriterion:
-    """All turns are counted, none drawn: the share itself decides."""
+    """Few turns are unscored. All turns are counted, none drawn: the share itself decides, not its interval."""
     share = facts.unscored.value
-    state = _reached(None if share is None else share < MOST_UNSCORED)
-    return RolloutCriterion(CriterionName.CLEAN, state, share, MOST_UNSCORED, n=facts.unscored.n)
+    state = _reached(is_met=None if share is None else share < MOST_UNSCORED)
+    return RolloutCriterion(CriterionName.CLEAN, state, share, limit=MOST_UNSCORED, n=facts.unscored.n)
 
 
 def _judge(facts: LegFacts) -> RolloutCriterion:
-    gates = {metric: one.gate for metric, one in facts.measured.items()}
-    found = RolloutCriterion(CriterionName.JUDGE, CriterionState.MET, _agreement(facts), AGREEMENT, n=facts.labelled)
+    """The judge may be relied on for ranking; else the criterion says for which metrics labels are missing."""
+    gates = {metric: measured.gate for metric, measured in facts.measured.items()}
+    met = RolloutCriterion(
+        CriterionName.JUDGE, CriterionState.MET, _agreement(facts), limit=AGREEMENT, n=facts.labelled
+    )
     if may_rely_on(gates, RANKING):
-        return found
+        return met
     waiting = waits_for(gates, RANKING)
-    more = [gates[metric].more for metric in waiting if metric in gates] or [LABELLED_TURNS]
-    known = [one for one in more if one is not None]
+    labels_missing = [gates[metric].more for metric in waiting if metric in gates] or [LABELLED_TURNS]
+    known = [count for count in labels_missing if count is not None]
     return replace(
-        found,
+        met,
         state=CriterionState.NOT_YET if gates else CriterionState.UNKNOWN,
-        more=max(known) if len(known) == len(more) else None,
+        more=max(known) if len(known) == len(labels_missing) else None,
         metrics=tuple(map(str, waiting)),
     )
 
@@ -138,91 +142,103 @@ def _agreement(facts: LegFacts) -> float | None:
 
 
 def _rise(name: CriterionName, metric: QualityMetric, wanted: float, facts: LegFacts) -> RolloutCriterion:
-    """Decide whether a metric rose by so much on the backend that the leg ranks. The interval is only shown.
+    """A metric rose by `wanted` on the backend that the leg ranks, or its target is met. The interval is only shown.
 
-    Or its target is met: what is above it cannot rise by so many points with every leg.
+    What is above its target cannot rise by so many points with every leg.
     """
-    found, share = _difference(facts, metric), facts.leg_now.get(metric, Rate()).value
-    if found is None:
+    rise, share = _difference(facts, metric), facts.leg_now.get(metric, Rate()).value
+    if rise is None:
         return RolloutCriterion(name, CriterionState.UNKNOWN, limit=wanted)
-    has_risen = round(found.value, 9) >= wanted or (share is not None and share >= TARGETS[metric].share)
-    return _compared(name, _reached(has_risen), facts, metric, wanted)
+    has_risen = round(rise.value, 9) >= wanted  # rounded: 0.6 - 0.5 is a little less than 0.1
+    is_on_target = share is not None and share >= TARGETS[metric].share
+    return _compared(name, _reached(is_met=has_risen or is_on_target), facts, metric, wanted)
 
 
 def _contradiction(facts: LegFacts) -> RolloutCriterion:
-    found = _difference(facts, QualityMetric.CONTRADICTED)
-    if found is None:
+    """Contradictions have not certainly become more frequent."""
+    rise = _difference(facts, QualityMetric.CONTRADICTED)
+    if rise is None:
         return RolloutCriterion(CriterionName.CONTRADICTION, CriterionState.UNKNOWN, limit=0.0)
-    return _compared(CriterionName.CONTRADICTION, _reached(found.low <= 0), facts, QualityMetric.CONTRADICTED, 0.0)
+    state = _reached(is_met=rise.low <= 0)
+    return _compared(CriterionName.CONTRADICTION, state, facts, QualityMetric.CONTRADICTED, 0.0)
 
 
 def _target(name: CriterionName, metric: QualityMetric, facts: LegFacts) -> RolloutCriterion:
-    rate, share = facts.now.get(metric, Rate()), TARGETS[metric].share
+    rate, target = facts.now.get(metric, Rate()), TARGETS[metric].share
     low, high = rate.interval or (None, None)
-    state = _reached(None if rate.value is None else rate.value >= share)
-    return RolloutCriterion(name, state, rate.value, share, low, high, rate.n)
+    state = _reached(is_met=None if rate.value is None else rate.value >= target)
+    return RolloutCriterion(name, state, rate.value, limit=target, low=low, high=high, n=rate.n)
 
 
 # To revert one
 
 
 def _stop_hook(facts: LegFacts) -> RolloutCriterion:
-    state = _kept(is_too_slow(facts.stop_ms, STOP_LIMIT_MS))
-    return RolloutCriterion(CriterionName.STOP_HOOK, state, p95_ms(facts.stop_ms), STOP_LIMIT_MS, n=facts.stop_ms.runs)
+    state, p95 = _reverting(is_tripped=is_too_slow(facts.stop_ms, STOP_LIMIT_MS)), p95_ms(facts.stop_ms)
+    return RolloutCriterion(CriterionName.STOP_HOOK, state, p95, limit=STOP_LIMIT_MS, n=facts.stop_ms.runs)
 
 
 def _ranking_cost(facts: LegFacts) -> RolloutCriterion:
-    """The p95 of searching and ranking was over the limit on most days of the week."""
-    state = _kept(facts.slow_days.k >= SLOW_DAYS if facts.slow_days.n else None)
-    return RolloutCriterion(
-        CriterionName.RANKING_COST, state, p95_ms(facts.rank_ms), RANKING_LIMIT_MS, n=facts.rank_ms.runs
-    )
+    """Trips if the p95 of searching and ranking was over the limit on most days of the week."""
+    slow_days = facts.slow_days
+    state = _reverting(is_tripped=slow_days.k >= SLOW_DAYS if slow_days.n else None)
+    p95, runs = p95_ms(facts.rank_ms), facts.rank_ms.runs
+    return RolloutCriterion(CriterionName.RANKING_COST, state, p95, limit=RANKING_LIMIT_MS, n=runs)
 
 
 def is_too_slow(durations: Durations, limit: int) -> bool | None:
-    """Report whether the p95 is above the limit for certain: it is known to a tenth. None with too few runs."""
-    took = p95_ms(durations)
-    return None if took is None or durations.runs < FEWEST_RUNS else took / _STEP > limit
+    """Report whether the p95, which is known to a tenth, is certainly above the limit in ms. None with too few runs."""
+    p95 = p95_ms(durations)
+    return None if p95 is None or durations.runs < FEWEST_RUNS else p95 / _DURATION_STEP > limit
 
 
 def _agreement_kill(facts: LegFacts) -> RolloutCriterion:
-    killed = [metric for metric, one in facts.measured.items() if one.gate.state is GateState.KILLED]
-    state = _kept(bool(killed) if facts.measured else None)
-    metrics = tuple(map(str, killed))
+    killed = [metric for metric, measured in facts.measured.items() if measured.gate.state is GateState.KILLED]
     return RolloutCriterion(
-        CriterionName.AGREEMENT, state, _agreement(facts), KILL_AGREEMENT, n=facts.labelled, metrics=metrics
+        CriterionName.AGREEMENT,
+        _reverting(is_tripped=bool(killed) if facts.measured else None),
+        _agreement(facts),
+        limit=KILL_AGREEMENT,
+        n=facts.labelled,
+        metrics=tuple(map(str, killed)),
     )
 
 
 def _on_topic_drop(facts: LegFacts) -> RolloutCriterion:
-    found = _difference(facts, QualityMetric.ON_TOPIC, _LOOKS)
-    state = _kept(None if found is None else found.high < 0)
+    change = _difference(facts, QualityMetric.ON_TOPIC, _LOOKS)
+    state = _reverting(is_tripped=None if change is None else change.high < 0)
     return _compared(CriterionName.ON_TOPIC_DROP, state, facts, QualityMetric.ON_TOPIC, 0.0, _LOOKS)
 
 
 def _false_demotions(facts: LegFacts) -> RolloutCriterion:
     rate = facts.demotions
     low = least_share(rate.k, rate.n, _LOOKS) if rate.n else None
-    state = _kept(None if low is None else low > MOST_REVERSED)
-    high = rate.interval[1] if rate.interval else None
-    return RolloutCriterion(CriterionName.FALSE_DEMOTIONS, state, rate.value, MOST_REVERSED, low, high, rate.n)
+    _, high = rate.interval or (None, None)
+    state = _reverting(is_tripped=None if low is None else low > MOST_REVERSED)
+    return RolloutCriterion(
+        CriterionName.FALSE_DEMOTIONS, state, rate.value, limit=MOST_REVERSED, low=low, high=high, n=rate.n
+    )
 
 
 def _regression(facts: LegFacts) -> RolloutCriterion:
+    """Trips if a metric is certainly worse than in the days before the leg, over all backends."""
     looks = _LOOKS * len(ITEM_METRICS)
-    found = {
+    changes = {
         metric: unpaired_difference(facts.before.get(metric, Rate()), facts.now.get(metric, Rate()), looks)
         for metric in ITEM_METRICS
     }
     worse = [
-        metric for metric, one in found.items() if one and (one.low > 0 if TARGETS[metric].is_ceiling else one.high < 0)
+        metric
+        for metric, change in changes.items()
+        if change and (change.low > 0 if TARGETS[metric].is_ceiling else change.high < 0)
     ]
-    state, n = _kept(bool(worse) if any(found.values()) else None), facts.now.get(QualityMetric.ON_TOPIC, Rate()).n
+    state = _reverting(is_tripped=bool(worse) if any(changes.values()) else None)
+    n = facts.now.get(QualityMetric.ON_TOPIC, Rate()).n
     return RolloutCriterion(CriterionName.REGRESSION, state, limit=0.0, n=n, metrics=tuple(map(str, worse)))
 
 
 def _drift(facts: LegFacts) -> RolloutCriterion:
-    state = _kept(None if facts.drifted is None else bool(facts.drifted))
+    state = _reverting(is_tripped=None if facts.drifted is None else bool(facts.drifted))
     return RolloutCriterion(CriterionName.DRIFT, state, metrics=tuple(map(str, facts.drifted or ())))
 
 
@@ -244,9 +260,9 @@ def _replay(facts: LegFacts) -> RolloutCriterion:
 
 def entering(leg: Leg, facts: LegFacts, can_leave: bool) -> tuple[RolloutCriterion, ...]:
     """Return the criteria for entering a leg. `can_leave`: the leg before it may be left."""
-    found = decided(leg.enter, facts)
     return tuple(
-        replace(one, state=_reached(can_leave)) if one.name is CriterionName.LEG_BEFORE else one for one in found
+        replace(criterion, state=_reached(can_leave)) if criterion.name is CriterionName.LEG_BEFORE else criterion
+        for criterion in decided(leg.enter, facts)
     )
 
 
@@ -254,7 +270,7 @@ def entering(leg: Leg, facts: LegFacts, can_leave: bool) -> tuple[RolloutCriteri
 
 
 def _difference(facts: LegFacts, metric: QualityMetric, looks: int = 1) -> Difference | None:
-    """Return the change since the days before the leg, of the backend that it ranks."""
+    """Return the change of a metric since the days before the leg, on the backend that the leg ranks."""
     return unpaired_difference(facts.leg_before.get(metric, Rate()), facts.leg_now.get(metric, Rate()), looks)
 
 
@@ -266,10 +282,11 @@ def _compared(
     limit: float,
     looks: int = 1,
 ) -> RolloutCriterion:
-    found, n = _difference(facts, metric, looks), facts.leg_now.get(metric, Rate()).n
-    if found is None:
+    """Return a criterion that is decided, with the change of its metric and the interval of the change."""
+    change, n = _difference(facts, metric, looks), facts.leg_now.get(metric, Rate()).n
+    if change is None:
         return RolloutCriterion(name, state, limit=limit, n=n)
-    return RolloutCriterion(name, state, found.value, limit, found.low, found.high, n)
+    return RolloutCriterion(name, state, change.value, limit, low=change.low, high=change.high, n=n)
 
 
 def _reached(is_met: bool | None) -> CriterionState:
@@ -277,9 +294,11 @@ def _reached(is_met: bool | None) -> CriterionState:
     return CriterionState.UNKNOWN if is_met is None else CriterionState.MET if is_met else CriterionState.NOT_YET
 
 
-def _kept(is_broken: bool | None) -> CriterionState:
+def _reverting(is_tripped: bool | None) -> CriterionState:
     """Return the state of a criterion that reverts a leg."""
-    return CriterionState.UNKNOWN if is_broken is None else CriterionState.TRIPPED if is_broken else CriterionState.MET
+    if is_tripped is None:
+        return CriterionState.UNKNOWN
+    return CriterionState.TRIPPED if is_tripped else CriterionState.MET
 
 
 _DECIDING: dict[CriterionName, Callable[[LegFacts], RolloutCriterion]] = {

@@ -34,82 +34,95 @@ DEMOTION_DAYS = 30  # of demotions that are looked at
 _EXPIRY_DAYS = 1  # that the removal of a turn may be late: a TTL index works in the background
 
 
-class Watched(msgspec.Struct, frozen=True):
+class MonitorInput(msgspec.Struct, frozen=True):
     """The input of the monitors."""
 
     days: Sequence[DayRollup]
     today: str
-    drifted: tuple[Metric, ...] | None = None  # None: there is no weekly sample
+    drifted: tuple[Metric, ...] | None = None  # metrics on which the judge drifted; None: there is no weekly sample
     successors: Mapping[str, str] = {}  # superseded item → its successor
     oldest_turn: str = ""  # the day of the oldest raw turn
-    stored: Mapping[str, float] = {}  # item → its stored confidence
+    stored_confidences: Mapping[str, float] = {}  # item → the confidence that its store has
     is_on: bool = True  # whether measured quality may count at all
     weights: Weights = CONTRACT
 
 
-def watch(
+def monitor_input(
     settings: Settings,
     log: QualityLog,
     index: Index,
     days: Sequence[DayRollup],
     today: str,
     drifted: tuple[Metric, ...] | None = None,
-) -> Watched:
-    """Return the input of the monitors."""
+) -> MonitorInput:
+    """Collect the input of the monitors: `days` are rolled up, `drifted` comes from the weekly sample of the judge."""
     logged = log.days()
-    return Watched(
+    shown = sum_of_days(days, *window(today)).by_item
+    return MonitorInput(
         days=days,
         today=today,
         drifted=drifted,
-        successors={one.item.id: one.item.flag.superseded_by for one in index.superseded() if one.item.flag},
+        successors={old.item.id: old.item.flag.superseded_by for old in index.superseded() if old.item.flag},
         oldest_turn=logged[0].date if logged else "",
-        stored={
-            id_: one.item.confidence for id_ in sum_of_days(days, *window(today)).by_item for one in index.known(id_)
-        },
+        stored_confidences={id_: entry.item.confidence for id_ in shown for entry in index.known(id_)},
         is_on=quality_is_on(settings.quality_ranking),
         weights=weights_of(settings),
     )
 
 
-def monitors(watched: Watched) -> tuple[Monitor, ...]:
-    """Every failure mode, in the order of the contract."""
-    stop_ms = sum_of_days(watched.days, *window(watched.today)).stop_ms
-    drifted = watched.drifted
-    demoted = false_demotions(demotions(watched.days, watched.weights), *window(watched.today, DEMOTION_DAYS))
-    longest = longest_chain(watched.successors)
-    ends = {end_of_chain(id_, lambda one: watched.successors.get(one, "")) for id_ in watched.successors}
-    fed = _reinforcement(watched)
-    oldest = watched.oldest_turn
-    age = (date.fromisoformat(watched.today) - date.fromisoformat(oldest)).days if oldest else None
+def monitors(known: MonitorInput) -> tuple[Monitor, ...]:
+    """Return the monitor of every failure mode, in the order of the contract."""
+    stop_ms = sum_of_days(known.days, *window(known.today)).stop_ms
+    drifted = known.drifted
+    demoted = false_demotions(demotions(known.days, known.weights), *window(known.today, DEMOTION_DAYS))
+    longest = longest_chain(known.successors)
+    chain_ends = {end_of_chain(id_, lambda old: known.successors.get(old, "")) for id_ in known.successors}
+    reinforced = _reinforcement(known)
+    oldest = known.oldest_turn
+    age_days = (date.fromisoformat(known.today) - date.fromisoformat(oldest)).days if oldest else None
     return (
         Monitor(
             FailureMode.SLOW_STOP_HOOK,
-            p95_ms(stop_ms),
-            STOP_LIMIT_MS,
-            bool(is_too_slow(stop_ms, STOP_LIMIT_MS)),
-            stop_ms.runs,
+            value=p95_ms(stop_ms),
+            limit=STOP_LIMIT_MS,
+            tripped=bool(is_too_slow(stop_ms, STOP_LIMIT_MS)),
+            n=stop_ms.runs,
         ),
         Monitor(
             FailureMode.JUDGE_DRIFT,
-            None if drifted is None else float(len(drifted)),
-            0.0,
-            bool(drifted),
+            value=None if drifted is None else float(len(drifted)),
+            limit=0.0,
+            tripped=bool(drifted),
             metrics=tuple(map(str, drifted or ())),
         ),
         # The contract's own number: the rate itself decides here, because the answer is a look at two constants.
         Monitor(
-            FailureMode.FALSE_DEMOTIONS, demoted.value, MOST_REVERSED, (demoted.value or 0) > MOST_REVERSED, demoted.n
+            FailureMode.FALSE_DEMOTIONS,
+            value=demoted.value,
+            limit=MOST_REVERSED,
+            tripped=(demoted.value or 0) > MOST_REVERSED,
+            n=demoted.n,
         ),
-        Monitor(FailureMode.LONG_CHAINS, longest, MAX_CHAIN, longest > MAX_CHAIN, len(ends)),
-        Monitor(FailureMode.SELF_REINFORCING, fed.ratio, MOST_RATIO, fed.is_tripped, fed.above.n + fed.below.n),
-        Monitor(FailureMode.LOG_SIZE, age, KEPT_DAYS, (age or 0) > KEPT_DAYS + _EXPIRY_DAYS),
-        Monitor(FailureMode.SWITCHED_OFF, float(not watched.is_on), 0.0, not watched.is_on),
+        Monitor(
+            FailureMode.LONG_CHAINS, value=longest, limit=MAX_CHAIN, tripped=longest > MAX_CHAIN, n=len(chain_ends)
+        ),
+        Monitor(
+            FailureMode.SELF_REINFORCING,
+            value=reinforced.ratio,
+            limit=MOST_RATIO,
+            tripped=reinforced.is_tripped,
+            n=reinforced.above.n + reinforced.below.n,
+        ),
+        Monitor(
+            FailureMode.LOG_SIZE, value=age_days, limit=KEPT_DAYS, tripped=(age_days or 0) > KEPT_DAYS + _EXPIRY_DAYS
+        ),
+        Monitor(FailureMode.SWITCHED_OFF, value=float(not known.is_on), limit=0.0, tripped=not known.is_on),
     )
 
 
-def is_self_reinforcing(watched: Watched) -> bool | None:
-    """Report whether exploration is needed; None if that is unknown."""
-    found = _reinforcement(watched)
+def is_self_reinforcing(known: MonitorInput) -> bool | None:
+    """Report whether ranking feeds on itself, so that exploration is needed; None if that is unknown."""
+    found = _reinforcement(known)
     return found.is_tripped if found.is_known else None
 
 
@@ -117,15 +130,15 @@ def longest_chain(successors: Mapping[str, str]) -> int:
     """Return the most links between a superseded item and its last successor."""
     longest = 0
     for id_ in successors:
-        at, links, seen = id_, 0, {id_}
-        while (after := successors.get(at, "")) and after not in seen:
-            seen.add(after)
-            at, links = after, links + 1
+        current, links, seen = id_, 0, {id_}
+        while (successor := successors.get(current, "")) and successor not in seen:  # a damaged store can have a ring
+            seen.add(successor)
+            current, links = successor, links + 1
         longest = max(longest, links)
     return longest
 
 
-def _reinforcement(watched: Watched) -> Reinforcement:
-    first, last = window(watched.today)
-    scores = scores_of(day for day in watched.days if day.date < first)
-    return reinforcement(sum_of_days(watched.days, first, last), scores, watched.stored, watched.weights)
+def _reinforcement(known: MonitorInput) -> Reinforcement:
+    first, last = window(known.today)
+    scores = scores_of(day for day in known.days if day.date < first)
+    return reinforcement(sum_of_days(known.days, first, last), scores, known.stored_confidences, known.weights)

@@ -33,7 +33,7 @@ from knowbound.quality.rollout.legs import (
     present_leg,
     ranked_backends,
 )
-from knowbound.quality.rollout.monitors import is_self_reinforcing, monitors, watch
+from knowbound.quality.rollout.monitors import is_self_reinforcing, monitor_input, monitors
 from knowbound.quality.rollout.replay import replay, weights_of, write_effective
 from knowbound.quality.rollup import roll_up
 from knowbound.stats.effective import demotions, false_demotions
@@ -57,8 +57,8 @@ from knowbound.text.clock import utc_now
 
 STATE, REPLAY = "rollout", "replay"  # notes of the quality log
 _MOST_EVENTS = 100
-_BY = "knowbound"  # who begins a leg by itself
-_Kept = TypeVar("_Kept", RolloutState, ReplayResult)
+_AUTOMATIC_AUTHOR = "knowbound"  # of a leg that begins by itself
+_Note = TypeVar("_Note", RolloutState, ReplayResult)
 
 
 def rollout_status(settings: Settings, *, today: str = "") -> RolloutStatus:
@@ -76,14 +76,14 @@ def advance(settings: Settings, *, by: str = "", today: str = "", force: bool = 
     with _opened(settings, today) as opened:
         opened.replay_next()
         status = opened.status()
-        after = status.next
-        if after is None:
+        next_leg = status.next
+        if next_leg is None:
             raise InputError("rollout-refused", "The rollout is in its last leg: there is none after it.")
         missing = missing_of(status)
         if missing and not force:
             return replace(status, refused=True)
         kind = EventKind.FORCED if missing else EventKind.ADVANCED
-        event = opened.move(after.leg.number, kind, by, missing)
+        event = opened.move(next_leg.leg.number, kind, by, missing)
         return replace(opened.status(), changed=event)
 
 
@@ -98,10 +98,10 @@ def revert(settings: Settings, *, by: str = "", today: str = "") -> RolloutStatu
 
 def missing_of(status: RolloutStatus) -> tuple[CriterionName, ...]:
     """Return the reasons why the next leg does not begin; none if there is no next leg."""
-    after = status.next
-    needed = (*status.current.leave, *(after.enter if after else ()))
-    open_ = [one.name for one in needed if one.state is not CriterionState.MET]
-    return (*(one.name for one in status.current.tripped), *open_)
+    next_leg = status.next
+    needed = (*status.current.leave, *(next_leg.enter if next_leg else ()))
+    unmet = [criterion.name for criterion in needed if criterion.state is not CriterionState.MET]
+    return (*(criterion.name for criterion in status.current.tripped), *unmet)
 
 
 def load_state(log: QualityLog) -> RolloutState:
@@ -122,32 +122,32 @@ class Rollout:
 
     @property
     def leg(self) -> Leg:
-        """The present one, also where the backends changed since."""
+        """The present leg, also where the backends changed since the rollout came to it."""
         return self.legs[present_leg(self.state.leg, self.state.plan, self.legs)]
 
     def status(self) -> RolloutStatus:
-        """Every leg; criteria of the present one, and of entering the next."""
+        """Return every leg, with the criteria of the present leg, and those for entering the next."""
         facts = self.facts()
         current = self.leg.number
         leave, kill = decided(self.leg.leave, facts), decided(self.leg.kill, facts)
-        can_leave = all(one.state is CriterionState.MET for one in leave)
+        can_leave = all(criterion.state is CriterionState.MET for criterion in leave)
         legs = [LegStatus(leg, is_done=leg.number < current) for leg in self.legs]
         legs[current] = LegStatus(self.leg, is_current=True, leave=leave, kill=kill)
         if current + 1 < len(legs):
-            after = self.legs[current + 1]
-            legs[current + 1] = LegStatus(after, enter=entering(after, facts, can_leave))
-        watched = watch(self._settings, self._log, self._index, self._days, self._today, facts.drifted)
-        return RolloutStatus(tuple(legs), self.state, monitors(watched))
+            next_leg = self.legs[current + 1]
+            legs[current + 1] = LegStatus(next_leg, enter=entering(next_leg, facts, can_leave))
+        monitored = monitor_input(self._settings, self._log, self._index, self._days, self._today, facts.drifted)
+        return RolloutStatus(tuple(legs), self.state, monitors(monitored))
 
     def facts(self) -> LegFacts:
         """Return the facts about the days of the present leg. The day on which it began belongs to neither side."""
-        began = self._began()
-        first = max(began, window(self._today)[0])
+        first_whole_day = self._first_whole_day()
+        first = max(first_whole_day, window(self._today)[0])
         week = sum_of_days(self._days, first, self._today)
         judge = configured_worth(self._settings, week.judges, utc_now())
         baseline = self.state.baselines.get(self.leg.number) or Baseline("", "")
         backends = self.leg.backends if baseline.of_backend else ()
-        in_leg = [day for day in self._days if began <= day.date <= self._today and day.turns]
+        in_leg = [day for day in self._days if first_whole_day <= day.date <= self._today and day.turns]
         return LegFacts(
             days=len(in_leg),
             turns=sum(day.turns for day in in_leg),
@@ -162,8 +162,8 @@ class Rollout:
             before=baseline.rates,
             leg_now=item_rates(week, backends),
             leg_before=baseline.of_backend or baseline.rates,
-            demotions=false_demotions(demotions(self._days, weights_of(self._settings)), began, self._today),
-            replay=self._replay(),
+            demotions=false_demotions(demotions(self._days, weights_of(self._settings)), first_whole_day, self._today),
+            replay=self._valid_replay(),
         )
 
     def replay_next(self) -> None:
@@ -171,17 +171,16 @@ class Rollout:
 
         Candidates are logged on each machine alone: too few of them do not replace the result of another machine.
         """
-        present, candidate = self._rankings()
+        present, candidate = self._ranked_now_and_next()
         if present != candidate:
             result = replay(self._settings, self._log, self._days, present, candidate)
-            if result.verdict is not ReplayVerdict.TOO_FEW or self._replay() is None:
+            if result.verdict is not ReplayVerdict.TOO_FEW or self._valid_replay() is None:
                 self._log.put_note(REPLAY, msgspec.json.encode(result))
 
     def keep_up(self) -> RolloutEvent | None:
         """After a rollup: revert or leave a leg by its criteria, explore, write confidences and the hook's file."""
-        event = self._killed() or self._advanced()
-        exploration = self._explores()
-        if exploration != self.state.exploration:
+        event = self._revert_if_tripped() or self._advance_if_complete()
+        if (exploration := self._should_explore()) != self.state.exploration:
             self._save(replace(self.state, exploration=exploration))
         self._apply()
         return event
@@ -190,7 +189,7 @@ class Rollout:
         """Begin another leg, and have items and hooks follow."""
         before = self.leg.number
         event = RolloutEvent(utc_now(), kind, before, number, by, tuple(tripped))
-        baselines = {leg: one for leg, one in self.state.baselines.items() if leg <= number}
+        baselines = {leg: baseline for leg, baseline in self.state.baselines.items() if leg <= number}
         if number > before:
             first, last = window(day_before(self._today))
             of_backend = item_rates(sum_of_days(self._days, first, last), self.legs[number].backends)
@@ -209,31 +208,38 @@ class Rollout:
         self._apply()
         return event
 
-    def _killed(self) -> RolloutEvent | None:
+    def _revert_if_tripped(self) -> RolloutEvent | None:
+        """Revert the leg if a kill criterion is tripped; None if nothing changed."""
         if not self.leg.number:
-            return None  # it ranks nothing: there is nothing to revert
-        tripped = [one.name for one in decided(self.leg.kill, self.facts()) if one.state is CriterionState.TRIPPED]
+            return None  # leg 0 ranks nothing: there is nothing to revert
+        tripped = [
+            criterion.name
+            for criterion in decided(self.leg.kill, self.facts())
+            if criterion.state is CriterionState.TRIPPED
+        ]
         return self.move(self.leg.number - 1, EventKind.KILLED, "", tripped) if tripped else None
 
-    def _advanced(self) -> RolloutEvent | None:
+    def _advance_if_complete(self) -> RolloutEvent | None:
         """Begin the next leg by itself, once nothing is missing. The replay is made only when all else is met."""
         if not self._settings.rollout_auto or self.leg.number + 1 == len(self.legs):
             return None
         facts = self.facts()
         leave = decided(self.leg.leave, facts)
-        if any(one.state is not CriterionState.MET for one in leave):
+        if any(criterion.state is not CriterionState.MET for criterion in leave):
             return None
         self.replay_next()
         if missing_of(self.status()):
             return None
-        return self.move(self.leg.number + 1, EventKind.ADVANCED, _BY)
+        return self.move(self.leg.number + 1, EventKind.ADVANCED, _AUTOMATIC_AUTHOR)
 
-    def _explores(self) -> bool:
+    def _should_explore(self) -> bool:
         """Report whether to explore: as before if that is unknown, never in leg 0."""
         if not self.leg.number:
             return False
-        found = is_self_reinforcing(watch(self._settings, self._log, self._index, self._days, self._today))
-        return self.state.exploration if found is None else found
+        is_feeding_itself = is_self_reinforcing(
+            monitor_input(self._settings, self._log, self._index, self._days, self._today)
+        )
+        return self.state.exploration if is_feeding_itself is None else is_feeding_itself
 
     def _apply(self) -> None:
         """Bring items and the hook's copy up to the present leg."""
@@ -244,23 +250,23 @@ class Rollout:
         self._log.put_note(STATE, msgspec.json.encode(state))
         self.state = state
 
-    def _began(self) -> str:
-        """The first whole day of the leg; "" where measuring always did."""
+    def _first_whole_day(self) -> str:
+        """Return the first whole day of the leg; "" if it never began, or the backends changed since."""
         if not self.state.since or self.leg.number != self.state.leg:
             return ""
         return (date.fromisoformat(self.state.since[:10]) + timedelta(days=1)).isoformat()
 
-    def _rankings(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _ranked_now_and_next(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the backends that are ranked by measured quality in this leg, and in the next one."""
         number = self.leg.number
         return ranked_backends(self.legs, number), ranked_backends(self.legs, number + 1)
 
-    def _replay(self) -> ReplayResult | None:
+    def _valid_replay(self) -> ReplayResult | None:
         """Return the newest replay, if it is about the next leg and newer than this leg."""
-        found = _note(self._log, REPLAY, ReplayResult)
-        if found is None or found.made < self.state.since:
+        newest = _note(self._log, REPLAY, ReplayResult)
+        if newest is None or newest.made < self.state.since:
             return None
-        return found if (found.before.backends, found.after.backends) == self._rankings() else None
+        return newest if (newest.before.backends, newest.after.backends) == self._ranked_now_and_next() else None
 
 
 @contextmanager
@@ -273,8 +279,8 @@ def _opened(settings: Settings, today: str = "") -> Iterator[Rollout]:
 
 def _slow_days(days: Iterable[Durations]) -> Rate:
     """Return the share of days on which the p95 of ranking certainly exceeded the limit, of days with enough runs."""
-    known = [slow for day in days if (slow := is_too_slow(day, RANKING_LIMIT_MS)) is not None]
-    return Rate(sum(known), len(known))
+    decided_days = [is_slow for day in days if (is_slow := is_too_slow(day, RANKING_LIMIT_MS)) is not None]
+    return Rate(sum(decided_days), len(decided_days))
 
 
 def rates(days: Sequence[DayRollup], records: Sequence[Discovery], first: str, last: str) -> dict[QualityMetric, Rate]:
@@ -285,9 +291,10 @@ def rates(days: Sequence[DayRollup], records: Sequence[Discovery], first: str, l
     }
 
 
-def _note(log: QualityLog, name: str, kind: type[_Kept]) -> _Kept | None:
-    found = log.note(name)
+def _note(log: QualityLog, name: str, kind: type[_Note]) -> _Note | None:
+    """Return a note of the log, decoded; None if there is none. Raises StoreError if it cannot be decoded."""
+    stored = log.note(name)
     try:
-        return msgspec.json.decode(found, type=kind) if found else None
+        return msgspec.json.decode(stored, type=kind) if stored else None
     except msgspec.MsgspecError as error:
         raise StoreError("store-corrupt", f"The note {name!r} of the quality log is none of ours: {error}") from error

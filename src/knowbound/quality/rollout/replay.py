@@ -43,45 +43,49 @@ def weights_of(settings: Settings) -> Weights:
 
 
 def write_effective(settings: Settings, index: Index, days: Sequence[DayRollup], backends: Collection[str]) -> int:
-    """Bring the items up to the days, for these backends; how many changed. Where none does, no backend is asked."""
-    wanted = _changed(index, scores_of(days), backends, weights_of(settings))
+    """Write effective confidences from the days on the items of these backends; return how many changed.
+
+    Where none changes, no backend is opened.
+    """
+    wanted = _confidences_to_write(index, scores_of(days), backends, weights_of(settings))
     if not wanted:
         return 0
     with closing(open_knowledge_store(settings, by=_BY)) as store:
         return store.set_quality(wanted)
 
 
-def _reworded(corrections: Iterable[Correction]) -> dict[str, str]:
-    """Item → when its content was changed last."""
-    found: dict[str, str] = {}
-    for one in corrections:
-        if one.tool == "kms_update" and "content" in json.loads(one.detail or "{}"):
-            found[one.item] = max(found.get(one.item, ""), one.time)
-    return found
+def _last_rewordings(corrections: Iterable[Correction]) -> dict[str, str]:
+    """Return the time at which the content of each item was changed last."""
+    last_by_item: dict[str, str] = {}
+    for correction in corrections:
+        if correction.tool == "kms_update" and "content" in json.loads(correction.detail or "{}"):
+            last_by_item[correction.item] = max(last_by_item.get(correction.item, ""), correction.time)
+    return last_by_item
 
 
-def _is_outdated(scores: QualityScores, item: Item, reworded: Mapping[str, str]) -> bool:
+def _is_outdated(scores: QualityScores, item: Item, last_rewordings: Mapping[str, str]) -> bool:
     """Report whether averages are about an earlier wording. Days of an earlier version do not know which one."""
     if scores.sha:
         return not is_version_of(scores.sha, item.content_sha)
-    return scores.last[:10] <= reworded.get(item.id, "")[:10]
+    return scores.last[:10] <= last_rewordings.get(item.id, "")[:10]
 
 
-def _changed(
+def _confidences_to_write(
     index: Index, scores: Mapping[str, QualityScores], backends: Collection[str], weights: Weights
 ) -> dict[tuple[str, str], float | None]:
     """Return the confidences to write, by backend and id; None takes one away."""
     wanted: dict[tuple[str, str], float | None] = {}
-    reworded = _reworded(index.corrections())
-    measured = [one for id_ in scores for one in index.known(id_)]
-    for one in (*measured, *index.with_quality()):
-        item, found = one.item, scores.get(one.item.id, QualityScores())
-        is_measured = item.is_served and not _is_outdated(found, item, reworded) and found.factor(weights) != 1.0
-        is_silenced = effective_of(item) == 0.0 and found.factor(weights) == 0.0
-        is_ranked = is_measured and (one.backend in backends or is_silenced)
-        value = effective_confidence(item.confidence, found, weights) if is_ranked else None
+    last_rewordings = _last_rewordings(index.corrections())
+    measured = [entry for id_ in scores for entry in index.known(id_)]
+    for entry in (*measured, *index.with_quality()):
+        item, score = entry.item, scores.get(entry.item.id, QualityScores())
+        is_measured = item.is_served and not _is_outdated(score, item, last_rewordings) and score.factor(weights) != 1.0
+        # An item that contradictions silenced stays so in a reverted leg, until a person corrects or dismisses it.
+        is_silenced = effective_of(item) == 0.0 and score.factor(weights) == 0.0
+        is_ranked = is_measured and (entry.backend in backends or is_silenced)
+        value = effective_confidence(item.confidence, score, weights) if is_ranked else None
         if (value is not None or effective_of(item) is not None) and with_effective(item, value) is not item:
-            wanted[one.backend, item.id] = value
+            wanted[entry.backend, item.id] = value
     return wanted
 
 
@@ -90,8 +94,8 @@ class LoggedPool(msgspec.Struct, frozen=True):
 
     day: str
     session: str
-    rows: tuple[tuple[str | float | bool | list[int] | None, ...], ...]
-    verdicts: dict[str, ItemVerdict]
+    rows: tuple[tuple[str | float | bool | list[int] | None, ...], ...]  # fields of FoundItem
+    verdicts: dict[str, ItemVerdict]  # by item
 
 
 def replay(
@@ -116,22 +120,23 @@ def logged_pools(
 
     What a context had already was no candidate.
     """
-    known: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    items_by_context: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for record in records:
-        has = known.setdefault(record.context, set())
+        items_in_context = items_by_context.setdefault(record.context, set())
         if record.event == AT_START:
             if record.source in CONTEXT_IS_GONE:
-                has.clear()
+                items_in_context.clear()
             continue
         turn = turns.get((record.session, record.turn_key)) or turns.get((record.session, record.id))
         verdicts = {item.id: item.verdict for item in turn.injected_items if item.verdict} if turn else {}
+        # An item that is chosen at once was not ranked.
         if verdicts and record.pool and record.ranker == RANKER and record.chooser_outcome != CHOSE_AT_ONCE:
-            rows = tuple(row for row in record.pool if (str(row[0]), str(row[2])) not in has)
+            rows = tuple(row for row in record.pool if (str(row[0]), str(row[2])) not in items_in_context)  # id, sha
             yield LoggedPool(record.time[:10], record.session, rows, verdicts)
         if record.delivered:
-            has |= {(item.item, item.sha) for item in record.items}
+            items_in_context |= {(item.item, item.sha) for item in record.items}
         if record.late_delivered:
-            has |= {(one.item, one.sha) for one in record.late}
+            items_in_context |= {(late_item.item, late_item.sha) for late_item in record.late}
 
 
 def compare_rankings(
@@ -144,31 +149,31 @@ def compare_rankings(
 ) -> ReplayResult:
     """Rank every pool both ways, and compare the verdicts on the first k."""
     pairs: dict[Metric, list[TurnPair]] = {metric: [] for metric in Metric}
-    for pool, scores in _with_scores(pools, days):
+    for pool, scores in _pools_with_earlier_scores(pools, days):
         verdicts = [_first_verdicts(pool, ranking, scores, k, weights) for ranking in (before, after)]
         if all(verdicts):
             for metric in Metric:
-                said = [tuple(one.says(metric) for one in some) for some in verdicts]
-                pairs[metric].append(TurnPair(pool.session, said[0], said[1]))
+                answers = [tuple(verdict.says(metric) for verdict in of_ranking) for of_ranking in verdicts]
+                pairs[metric].append(TurnPair(pool.session, answers[0], answers[1]))
     return ReplayResult(
         made=utc_now(),
         before=before,
         after=after,
         k=k,
         compared=len(pairs[Metric.ON_TOPIC]),
-        metrics={metric: metric_change(some) for metric, some in pairs.items()},
+        metrics={metric: metric_change(turn_pairs) for metric, turn_pairs in pairs.items()},
     )
 
 
-def _with_scores(
+def _pools_with_earlier_scores(
     pools: Iterable[LoggedPool], days: Iterable[DayRollup]
 ) -> Iterator[tuple[LoggedPool, Mapping[str, QualityScores]]]:
     """Each pool with the averages of all items on the evening before."""
     scores: dict[str, QualityScores] = {}
-    waiting = sorted(days, key=lambda day: day.date, reverse=True)
+    newest_first = sorted(days, key=lambda day: day.date, reverse=True)
     for pool in sorted(pools, key=lambda pool: pool.day):
-        while waiting and waiting[-1].date < pool.day:
-            scores |= waiting.pop().scores
+        while newest_first and newest_first[-1].date < pool.day:
+            scores |= newest_first.pop().scores
         yield pool, scores
 
 
@@ -178,8 +183,10 @@ def _first_verdicts(
     """Return the verdicts on the judged items among the first k that would be injected, best first."""
     items = [FoundItem(*row) for row in pool.rows]  # type: ignore[arg-type]
     for item in items:
-        known = scores.get(item.id, QualityScores())
-        is_measured = item.backend in ranking.backends and (not known.sha or known.sha[:16] == item.content_sha)
-        item.quality = known.factor(weights) if is_measured else 1.0
+        item_scores = scores.get(item.id, QualityScores())
+        is_measured = item.backend in ranking.backends and (
+            not item_scores.sha or item_scores.sha[:16] == item.content_sha
+        )
+        item.quality = item_scores.factor(weights) if is_measured else 1.0
     ranked = relevant(rank(items, len(items), with_quality=True), ranking.floor, with_quality=True)
     return [pool.verdicts[item.id] for item in ranked[:k] if item.id in pool.verdicts]

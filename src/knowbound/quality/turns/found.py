@@ -33,7 +33,7 @@ from knowbound.traces.turns import TraceTurn, session_of, turns_in
 LOOK_SECONDS = 0.1
 _PROMPT_DAYS = 7  # no turn takes longer from its prompt to its end
 _UNREPORTED_DAYS = 2  # that are looked through for turns that nobody reported
-_SILENT_HOURS = 12
+_SILENT_HOURS = 12  # then a turn without an end counts as ended
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -60,32 +60,35 @@ class FoundTurns:
     """The turns of one data folder that are to be scored. It reads the log of injections once."""
 
     def __init__(self, home: Path, log: QualityLog, *, since: str = "") -> None:
-        """`since` is when the first of the turns ended; without it as far back as turns are kept."""
+        """`since` is when the first of the turns ended; without it as far back as turns are kept.
+
+        Days before `since` are read as well, because the prompt of a turn may be days older than its end.
+        """
         self._home, self._log = home, log
-        days = _PROMPT_DAYS + _days_since(since) if since else KEPT_DAYS
-        self._injections: InjectionLog = read_log(home, since=_days_ago(min(max(days, _PROMPT_DAYS), KEPT_DAYS))[:10])
+        days = _PROMPT_DAYS + max(0, _days_since(since)) if since else KEPT_DAYS
+        self._injections: InjectionLog = read_log(home, since=_days_ago(min(days, KEPT_DAYS))[:10])
         self._prompts: dict[tuple[str, str], InjectionRecord] = {}
-        self._continued: dict[tuple[str, str], InjectionRecord] = {}  # by a notice of the client: the prompt before it
-        last: dict[tuple[str, str], InjectionRecord] = {}
+        self._prompt_before_notice: dict[tuple[str, str], InjectionRecord] = {}  # by a notice of the client
+        last_prompts: dict[tuple[str, str], InjectionRecord] = {}
         for record in self._injections.records:
-            if _is_prompt(record):
-                last[record.context] = self._prompts[record.session, record.turn_key] = record
-            elif record.turn_key and is_notice(record.prompt) and record.context in last:
-                self._continued[record.session, record.turn_key] = last[record.context]
+            if _begins_turn(record):
+                last_prompts[record.context] = self._prompts[record.session, record.turn_key] = record
+            elif record.turn_key and is_notice(record.prompt) and record.context in last_prompts:
+                self._prompt_before_notice[record.session, record.turn_key] = last_prompts[record.context]
 
     def reported(self, records: Sequence[EndedRecord]) -> Iterator[TurnSources]:
         """The turns that hooks reported; of several records of one turn the last counts."""
         ended: dict[tuple[str, str], EndedRecord] = {}
-        for record in map(self._of_a_prompt, records):
+        for record in map(self._under_its_prompt, records):
             if record.event in (STOP, STOP_FAILURE, INTERRUPT):
                 ended[record.session, record.key or record.id] = record
-            elif record.event == SUBAGENT_STOP and (own := self._prompt_of_subagent(record)):
-                ended[record.session, record.key] = replace(record, event=STOP, transcript=own.transcript)
+            elif record.event == SUBAGENT_STOP and (own_prompt := self._prompt_of_subagent(record)):
+                ended[record.session, record.key] = replace(record, event=STOP, transcript=own_prompt.transcript)
             elif record.event == SUBAGENT_STOP and record.key and (record.session, record.key) not in ended:
                 # A sub-agent in the background: what it did belongs to a turn that has been scored already.
-                known = self._log.get(f"{record.session}/{record.key}")
-                if known and known.stop_ms is not None:
-                    again = replace(record, event=STOP, answer_sum="", answer=None, ms=known.stop_ms)
+                scored_turn = self._log.get(f"{record.session}/{record.key}")
+                if scored_turn and scored_turn.stop_ms is not None:
+                    again = replace(record, event=STOP, answer_sum="", answer=None, ms=scored_turn.stop_ms)
                     ended[record.session, record.key] = again
         for record in ended.values():
             if not record.key and self._log.known({id_of_unnamed(record)}):
@@ -97,57 +100,57 @@ class FoundTurns:
 
         With `only_closed` those of these sessions alone: of the others a hook may have queued the end.
         """
-        over_since, silent = _days_ago(_UNREPORTED_DAYS), _days_ago(_SILENT_HOURS / 24)
+        recent_since, silent_since = _days_ago(_UNREPORTED_DAYS), _days_ago(_SILENT_HOURS / 24)
         closed = {record.session for record in records if record.event == SESSION_END}
-        last: dict[tuple[str, str], InjectionRecord] = {}
-        over: list[InjectionRecord] = []
+        last_prompts: dict[tuple[str, str], InjectionRecord] = {}
+        ended: list[InjectionRecord] = []
         for record in self._injections.records:
-            if _is_prompt(record) and record.time >= over_since:
-                if before := last.get(record.context):
-                    over.append(before)
-                last[record.context] = record
-        over += [record for record in last.values() if record.time < silent or record.session in closed]
-        over = [record for record in over if record.session in closed or not only_closed]
-        known = self._log.known({f"{record.session}/{record.turn_key}" for record in over})
-        for record in over:
-            if f"{record.session}/{record.turn_key}" not in known:
-                yield self._with_trace(None, record, _turn_in(record.transcript, record.turn_key))
+            if _begins_turn(record) and record.time >= recent_since:
+                if earlier := last_prompts.get(record.context):
+                    ended.append(earlier)
+                last_prompts[record.context] = record
+        ended += [last for last in last_prompts.values() if last.time < silent_since or last.session in closed]
+        ended = [record for record in ended if record.session in closed or not only_closed]
+        logged = self._log.known({f"{record.session}/{record.turn_key}" for record in ended})
+        for record in ended:
+            if f"{record.session}/{record.turn_key}" not in logged:
+                yield self._with_trace(None, record, _turn_by_key(record.transcript, record.turn_key))
 
     def again(self, turn: QualityTurn) -> TurnSources:
-        """A turn that is in the log already."""
+        """Find anew what is known about a turn that is in the log already."""
         prompt = self._prompts.get((turn.session_id, turn.turn_id))
-        return self._with_trace(None, prompt, _turn_in(turn.trace, turn.turn_id))
+        return self._with_trace(None, prompt, _turn_by_key(turn.trace, turn.turn_id))
 
     def _sources(self, record: EndedRecord) -> TurnSources:
         prompt = self._prompts.get((record.session, record.key)) if record.key else self._last_prompt(record)
         path = record.transcript or (prompt.transcript if prompt else "") or _transcript_of(record.session)
-        trace = _turn_of(record, path)
+        trace = _ended_turn(record, path)
         while not is_complete(trace, record) and record.is_recent:
             time.sleep(LOOK_SECONDS)
-            trace = _turn_of(record, path)
+            trace = _ended_turn(record, path)
         return self._with_trace(record, prompt, trace)
 
     def _with_trace(
         self, record: EndedRecord | None, prompt: InjectionRecord | None, trace: TraceTurn | None
     ) -> TurnSources:
-        one = record or prompt
-        pulls = self._pulls(one.session, one, trace) if one else ()
+        named_by = record or prompt
+        pulls = self._pulls(named_by.session, named_by, trace) if named_by else ()
         return TurnSources(record, prompt, trace, pulls)
 
     def _pulls(
-        self, session: str, one: EndedRecord | InjectionRecord, trace: TraceTurn | None
+        self, session: str, turn: EndedRecord | InjectionRecord, trace: TraceTurn | None
     ) -> tuple[PullRecord, ...]:
-        """By the id of the turn, else by the tool call."""
-        key, calls = one.prompt_id or one.turn_id, {call.id for call in trace.calls} if trace else set()
+        """Return what the agent pulled in a turn: by the id of the turn, else by the tool call."""
+        key, calls = turn.prompt_id or turn.turn_id, {call.id for call in trace.calls} if trace else set()
         return tuple(
             pull
             for pull in self._injections.pulls
             if pull.session == session and ((key and key in (pull.prompt_id, pull.turn_id)) or pull.call in calls)
         )
 
-    def _of_a_prompt(self, record: EndedRecord) -> EndedRecord:
+    def _under_its_prompt(self, record: EndedRecord) -> EndedRecord:
         """Return a record under the prompt that its turn belongs to: a notice of the client has an id of its own."""
-        prompt = self._continued.get((record.session, record.key))
+        prompt = self._prompt_before_notice.get((record.session, record.key))
         return replace(record, prompt_id=prompt.prompt_id, turn_id=prompt.turn_id) if prompt else record
 
     def _prompt_of_subagent(self, record: EndedRecord) -> InjectionRecord | None:
@@ -157,19 +160,19 @@ class FoundTurns:
 
     def _last_prompt(self, record: EndedRecord) -> InjectionRecord | None:
         """Return the last prompt of the session before the turn ended, for clients that give turns no ids."""
-        before = [one for one in self._injections.records if one.session == record.session and one.time <= record.time]
-        return next((one for one in reversed(before) if one.event != AT_START), None)
+        of_session = (found for found in reversed(self._injections.records) if found.session == record.session)
+        return next((found for found in of_session if found.time <= record.time and found.event != AT_START), None)
 
 
-def _turn_of(record: EndedRecord, transcript: str) -> TraceTurn | None:
+def _ended_turn(record: EndedRecord, transcript: str) -> TraceTurn | None:
     """The turn that a record says has ended. Of a client without ids: the last that gave its answer, or began before.
 
     The session may have gone on since: its last turn can be another one.
     """
     if record.key:
-        return _turn_in(transcript, record.key)
+        return _turn_by_key(transcript, record.key)
     answered = begun = None
-    for turn in _turns_in(transcript):
+    for turn in _readable_turns(transcript):
         if record.answer_sum and any(answer_sum(text) == record.answer_sum for text in turn.said):
             answered = turn
         if turn.prompt.time[:19] <= record.time[:19]:
@@ -177,21 +180,21 @@ def _turn_of(record: EndedRecord, transcript: str) -> TraceTurn | None:
     return answered or begun
 
 
-def _is_prompt(record: InjectionRecord) -> bool:
-    """Report whether a turn begins with it."""
+def _begins_turn(record: InjectionRecord) -> bool:
+    """Report whether a turn begins with a record: not the start of a session, nor a notice of the client."""
     return record.event != AT_START and bool(record.turn_key) and not is_notice(record.prompt)
 
 
-def _turn_in(transcript: str, key: str) -> TraceTurn | None:
+def _turn_by_key(transcript: str, key: str) -> TraceTurn | None:
     """The turn of that key in a transcript. None where it is not there, or not yet."""
     found = None
-    for turn in _turns_in(transcript):
+    for turn in _readable_turns(transcript):
         if key and key in (turn.prompt.client_turn, turn.prompt.id):
             found = turn
     return found
 
 
-def _turns_in(transcript: str) -> Iterator[TraceTurn]:
+def _readable_turns(transcript: str) -> Iterator[TraceTurn]:
     """The turns of a transcript, as far as it can be read."""
     if not transcript:
         return

@@ -46,12 +46,12 @@ CORRECTIVE = (
 _ID_ARGUMENTS = ("id", "old_id", "memory_id")
 MOST_CALLS = 50  # of a turn that are kept; corrective ones first
 MOST_PIECES = 60  # of what others injected into one turn that are judged
-_CALL_EXCERPT = 300
-_ORIGIN = 100  # characters kept of the source that another tool names for its item
+_CALL_CHARS = 300
+_ORIGIN_CHARS = 100  # characters kept of the source that another tool names for its item
 EXPORTED = "exported"  # channel of turns that another system recorded
 _NO_SESSION = "unknown"
 _ENDINGS = {STOP_FAILURE: TurnEnding.FAILED, INTERRUPT: TurnEnding.INTERRUPTED}
-_NOT_DONE = (Outcome.ERROR, Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT)
+_FAILED_OUTCOMES = (Outcome.ERROR, Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT)
 
 
 class StoredText(NamedTuple):
@@ -78,38 +78,39 @@ class TurnSources(msgspec.Struct, frozen=True):
     pulls: tuple[PullRecord, ...] = ()
 
 
-def join(known: TurnSources, stored: Callable[[str], StoredText | None]) -> Joined:
-    """The turn. `stored` gives what the store holds under an id."""
-    trace, injected, ended = known.trace, known.injected, known.ended
+def join(sources: TurnSources, stored: Callable[[str], StoredText | None]) -> Joined:
+    """Join a turn. `stored` gives what the store holds under an id."""
+    trace, injected, ended = sources.trace, sources.injected, sources.ended
     response = _response(trace, ended)
     prompt = trace.prompt.text if trace and trace.prompt.text else injected.prompt if injected else ""
     texts = {injection.item: injection.content for injection in trace.injections if injection.item} if trace else {}
     calls = trace.calls if trace else []
-    mine = [_Item.of(one, stored, texts) for one in _delivered(injected, texts)]
-    seen = {one.logged.id for one in mine}
-    pulled = {one.item: one for pull in reversed(known.pulls) for one in reversed(pull.items)}  # the first of each
-    asked_for = [_Item.of(one, stored, texts) for id_, one in reversed(pulled.items()) if id_ not in seen]
+    injected_items = [_Item.of(item, stored, texts) for item in _delivered(injected, texts)]
+    injected_ids = {item.logged.id for item in injected_items}
+    first_pulls = {item.item: item for pull in reversed(sources.pulls) for item in reversed(pull.items)}
+    pulled = (item for id_, item in reversed(first_pulls.items()) if id_ not in injected_ids)
+    pulled_items = [_Item.of(item, stored, texts) for item in pulled]
     late_tokens = injected.late_tokens if injected and injected.late_delivered else 0
-    others = _others(trace.injections if trace else [])
+    others = _items_of_others(trace.injections if trace else [])
     turn = QualityTurn(
-        session_id=_session(known),
-        turn_id=_key(known),
-        timestamp=_timestamp(known),
-        agent=_agent(known),
-        ending=_ending(known),
+        session_id=_session(sources),
+        turn_id=_turn_key(sources),
+        timestamp=_timestamp(sources),
+        agent=_agent(sources),
+        ending=_ending(sources),
         user_prompt=excerpt(prompt, LONGEST_TEXT),
         user_prompt_length=len(prompt),
         assistant_response=excerpt(response, LONGEST_TEXT),
         assistant_response_length=_response_length(response, ended),
-        injected_items=tuple(one.logged for one in mine),
-        pulled_items=tuple(one.logged for one in asked_for),
-        other_items=tuple(one.logged for one in others),
+        injected_items=tuple(item.logged for item in injected_items),
+        pulled_items=tuple(item.logged for item in pulled_items),
+        other_items=tuple(item.logged for item in others),
         tool_calls=_logged_calls(calls),
         tool_calls_count=len(calls),
         steps=len(trace.steps) if trace else 0,
         failed_searches=sum(call.kind in LOOKUPS and call.outcome in MISSES for call in calls),
         turn_tokens=trace.tokens if trace else None,
-        injected_tokens=injected.tokens + late_tokens if injected and mine else 0,
+        injected_tokens=injected.tokens + late_tokens if injected and injected_items else 0,
         arm=injected.arm if injected else "",
         silenced=_silenced(injected) if injected else (),
         rank_ms=injected.rank_ms if injected else None,
@@ -121,7 +122,7 @@ def join(known: TurnSources, stored: Callable[[str], StoredText | None]) -> Join
         id=turn.id,
         prompt=prompt,
         response=response,
-        items=tuple(one.judged for one in (*mine, *asked_for, *others)),
+        items=tuple(item.judged for item in (*injected_items, *pulled_items, *others)),
         tool_calls=tuple(map(JudgedCall.of, calls)),
         read_before=trace.read_before if trace else (),
         next_message=trace.next_prompt if trace else "",
@@ -138,7 +139,7 @@ def exported(turn: JudgedTurn, time: str) -> QualityTurn:
         LoggedCall(
             excerpt(call.name, 100),
             call.outcome,
-            corrected=() if call.outcome in _NOT_DONE else _ids_in(call.name, call.input),
+            corrected=() if call.outcome in _FAILED_OUTCOMES else _corrected_ids(call.name, call.input),
         )
         for call in turn.tool_calls
     ]
@@ -153,7 +154,7 @@ def exported(turn: JudgedTurn, time: str) -> QualityTurn:
         user_prompt_length=len(turn.prompt),
         assistant_response=excerpt(turn.response, LONGEST_TEXT),
         assistant_response_length=len(turn.response),
-        other_items=tuple(other_logged(item, EXPORTED, one) for item, one in zip(items, sources, strict=True)),
+        other_items=tuple(other_logged(item, EXPORTED, source) for item, source in zip(items, sources, strict=True)),
         tool_calls=tuple(sorted(calls, key=lambda call: not call.corrected)[:MOST_CALLS]),
         tool_calls_count=len(calls),
     )
@@ -180,8 +181,8 @@ def _session(known: TurnSources) -> str:
     return next(filter(None, (one.session for one in (known.ended, known.injected, known.trace) if one)), _NO_SESSION)
 
 
-def _key(known: TurnSources) -> str:
-    """The same however late the trace is: else a turn that is scored again after a kill would be two documents."""
+def _turn_key(known: TurnSources) -> str:
+    """Return the key of a turn, the same with and without its trace: else scoring it again would log it twice."""
     ids = [known.ended.key if known.ended else "", known.injected.turn_key if known.injected else ""]
     ids += [known.injected.id if known.injected else "", known.trace.key if known.trace else ""]
     return next(filter(None, ids), known.ended.id if known.ended else "")
@@ -210,10 +211,11 @@ def _ending(known: TurnSources) -> TurnEnding:
 
 
 def _response(trace: TraceTurn | None, ended: EndedRecord | None) -> str:
-    """All that the agent said in the turn. Where the trace is late, the last message that the hook was given wins."""
+    """Return all that the agent said in the turn; where the trace is late, with the last message that the hook got."""
     said = trace.said if trace else []
-    is_late = ended is not None and bool(ended.answer) and not any(answer_sum(one) == ended.answer_sum for one in said)
-    return "\n\n".join([*said, ended.answer or ""] if is_late and ended else said)
+    if ended and ended.answer and not any(answer_sum(message) == ended.answer_sum for message in said):
+        return "\n\n".join([*said, ended.answer])
+    return "\n\n".join(said)
 
 
 def _response_length(response: str, ended: EndedRecord | None) -> int:
@@ -225,23 +227,23 @@ def _response_length(response: str, ended: EndedRecord | None) -> int:
 def _logged_calls(calls: Sequence[ToolCall]) -> tuple[LoggedCall, ...]:
     logged = []
     for call in calls:
-        shown = excerpt(call.query or " ".join(str(value) for value in (call.input or {}).values()), _CALL_EXCERPT)
+        shown = excerpt(call.query or " ".join(str(value) for value in (call.input or {}).values()), _CALL_CHARS)
         logged.append(LoggedCall(excerpt(call.name, 100), str(call.outcome), shown, corrected_by(call)))
     logged.sort(key=lambda call: not call.corrected)  # stable: the others keep their order
     return tuple(logged[:MOST_CALLS])
 
 
 def corrected_by(call: ToolCall) -> tuple[str, ...]:
-    """The ids of items that a tool call corrected; none where it is no corrective call, or failed."""
-    return () if call.outcome in _NOT_DONE else _ids_in(call.name, call.input or {})
+    """Return the ids of items that a tool call corrected; none if it is no corrective call, or failed."""
+    return () if call.outcome in _FAILED_OUTCOMES else _corrected_ids(call.name, call.input or {})
 
 
-def _ids_in(tool: str, given: Mapping[str, Any]) -> tuple[str, ...]:
+def _corrected_ids(tool: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
     if tool.rpartition("__")[2] not in CORRECTIVE:
         return ()
-    also = given.get("also")
-    ids = [*(given.get(name) for name in _ID_ARGUMENTS), *(also if isinstance(also, list) else [])]
-    return tuple(one for one in ids if isinstance(one, str))
+    further = arguments.get("also")
+    ids = [*(arguments.get(name) for name in _ID_ARGUMENTS), *(further if isinstance(further, list) else [])]
+    return tuple(id_ for id_ in ids if isinstance(id_, str))
 
 
 # Items
@@ -254,8 +256,8 @@ class _Item(NamedTuple):
     @classmethod
     def of(cls, item: InjectedItem, stored: Callable[[str], StoredText | None], texts: Mapping[str, str]) -> _Item:
         """An item of our log: whole, by its id and version, where that can still be had."""
-        now = stored(item.item)
-        whole = now.content if now and is_version_of(item.sha, now.sha) else ""
+        present = stored(item.item)
+        whole = present.content if present and is_version_of(item.sha, present.sha) else ""
         text = whole or max(texts.get(item.item, ""), item.excerpt, key=len)
         logged = LoggedItem(
             id=item.item,
@@ -265,7 +267,7 @@ class _Item(NamedTuple):
             confidence=item.confidence,
             content_sha=item.sha,
             rank=item.rank,
-            source=now.source if now else "",
+            source=present.source if present else "",
         )
         return cls(logged, JudgedItem(item.item, text, is_whole=bool(whole) or len(text) >= item.content_length))
 
@@ -290,34 +292,34 @@ def _silenced(injected: InjectionRecord) -> tuple[str, ...]:
     return tuple(item.id for item in relevant(pool, injected.floor, with_quality=False) if not item.quality)
 
 
-def _others(injections: Sequence[Injection]) -> list[_Item]:
+def _items_of_others(injections: Sequence[Injection]) -> list[_Item]:
     """Return the items that another tool injected: entries of a list, or sections or bullets of a document."""
     found: dict[str, _Item] = {}
-    for one in injections:
-        if not one.source.startswith(KNOWLEDGE_SOURCES) or one.item or is_ours(one.content):
+    for injection in injections:
+        if not injection.source.startswith(KNOWLEDGE_SOURCES) or injection.item or is_ours(injection.content):
             continue
-        listed = other_items(one)
-        where = listed.store or one.path or one.source
-        for item in listed.items or map(_piece, split(one.content).pieces):
-            logged = other_logged(item, one.source, where)
+        listed = other_items(injection)
+        store = listed.store or injection.path or injection.source
+        for item in listed.items or map(_as_other_item, split(injection.content).pieces):
+            logged = other_logged(item, injection.source, store)
             found.setdefault(logged.id, _Item(logged, JudgedItem(logged.id, item.content)))
     return list(found.values())[:MOST_PIECES]
 
 
 def other_logged(item: OtherItem, channel: str, where: str) -> LoggedItem:
     """Return an item of another tool for the log, under an id that no item of our store has."""
-    known = item.id or item.content  # an id outlives the wording
+    identity = item.id or item.content  # an id outlives the wording
     return LoggedItem(
-        id="u" + hashlib.sha256(f"{where}\0{known}".encode("utf-8", "replace")).hexdigest()[:12],
+        id="u" + hashlib.sha256(f"{where}\0{identity}".encode("utf-8", "replace")).hexdigest()[:12],
         source_backend=channel,
         content_excerpt=excerpt(item.content, EXCERPT),
         content_length=len(item.content),
         confidence=1.0 if item.confidence is None else item.confidence,
         source=where,
         own_id=redact(item.id),
-        origin=excerpt(item.origin, _ORIGIN),
+        origin=excerpt(item.origin, _ORIGIN_CHARS),
     )
 
 
-def _piece(piece: Piece) -> OtherItem:
+def _as_other_item(piece: Piece) -> OtherItem:
     return OtherItem(f"{piece.heading}: {piece.content}" if piece.heading else piece.content)

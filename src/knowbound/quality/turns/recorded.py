@@ -36,7 +36,7 @@ from knowbound.traces.registry import default_folders
 from knowbound.traces.turns import TraceTurn, sessions_in, turns_in
 
 OURS = "knowbound"
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
+_TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 _EXAMPLE = '{"id": "t1", "prompt": "…", "items": [{"id": "i1", "content": "…"}], "response": "…", "tool_calls": []}'
 
 
@@ -79,90 +79,87 @@ def score_traces(
     """The verdicts on everything that was injected into the sessions below the paths, and what they add up to."""
     if not paths:
         paths = [path for path in default_folders(os.environ, Path.home()) if path.exists()]
-    sessions = [one for one in sessions_in(paths) if not agent or one.reader == agent]
+    sessions = [session for session in sessions_in(paths) if not agent or session.reader == agent]
     if not sessions:
         raise InputError("no-sessions", "No session was found there. Try: knowbound quality score PATH")
     judge = turn_judge(settings)
-    collect = partial(_collected, project=project, since=since)
-    largest_first = sorted(sessions, key=lambda one: -one.size)
+    collect = partial(_collect, project=project, since=since)
+    largest_first = sorted(sessions, key=lambda session: -session.size)
     jobs = settings.jobs or os.cpu_count() or 1
     if judge.costs:  # one process asks, so that it can say before how much, and ask several at once
         collected = list(map(collect, largest_first))
-        given = iter(judge.judge([one.turn for part in collected for one in part.to_judge]))
-        found = [_judged(part, [next(given) for _ in part.to_judge]) for part in collected]
+        given = iter(judge.judge([to_judge.turn for part in collected for to_judge in part.to_judge]))
+        found = [_put_verdicts(part, [next(given) for _ in part.to_judge]) for part in collected]
     elif jobs > 1 and len(sessions) > 1:
         with ProcessPoolExecutor(jobs) as pool:
             found = list(pool.map(partial(_scored, collect=collect, settings=settings), largest_first))
     else:
-        found = [_scored(one, collect=collect, settings=settings) for one in largest_first]
-    return _report(found, judge.version), [scored for one in found for scored in one.scored]
+        found = [_scored(session, collect=collect, settings=settings) for session in largest_first]
+    return _report(found, judge.version), [scored for part in found for scored in part.scored]
 
 
 def _scored(session: SessionFiles, *, collect: Callable[[SessionFiles], _Session], settings: Settings) -> _Session:
     """The verdicts on what was injected into one session."""
     part = collect(session)
-    return _judged(part, turn_judge(settings).judge([one.turn for one in part.to_judge]))
+    return _put_verdicts(part, turn_judge(settings).judge([to_judge.turn for to_judge in part.to_judge]))
 
 
-def _collected(session: SessionFiles, *, project: str, since: str) -> _Session:
+def _collect(session: SessionFiles, *, project: str, since: str) -> _Session:
     """The turns of a session, each with what was injected into it or stays in its context."""
     in_context: dict[str, tuple[LoggedItem, JudgedItem]] = {}
-    found = _Session()
+    collected = _Session()
     for turn in turns_in(session):
         is_wanted = (not project or works_in(turn.project, (project,))) and (turn.prompt.time or since) >= since
         joined = join(TurnSources(trace=turn), lambda _: None)
         others = {item.id: item for item in joined.turn.other_items}
         contents = {item.id: item for item in joined.judged.items}
-        in_context |= {id_: (one, contents[id_]) for id_, one in others.items()}
+        in_context |= {id_: (injected, contents[id_]) for id_, injected in others.items()}
         if not is_wanted:
             continue
-        ours = [
-            LoggedItem(injection.item, OURS, injection.content, len(injection.content))
-            for injection in turn.injections
-            if injection.item
-        ]
-        found.texts.update({one.id: one for one in ours} | {id_: one for id_, (one, _) in in_context.items()})
-        items = [JudgedItem(one.id, one.content_excerpt) for one in ours] + [one for _, one in in_context.values()]
+        by_us = (injection for injection in turn.injections if injection.item)
+        ours = [LoggedItem(found.item, OURS, found.content, len(found.content)) for found in by_us]
+        collected.texts.update({item.id: item for item in ours} | {id_: item for id_, (item, _) in in_context.items()})
+        items = [JudgedItem(item.id, item.content_excerpt) for item in ours] + [item for _, item in in_context.values()]
         if items:
             judged = replace(joined.judged, items=tuple(items))
-            found.to_judge.append(_ToJudge(judged, turn, frozenset(in_context)))
-        found.turns += 1
-    return found
+            collected.to_judge.append(_ToJudge(judged, turn, frozenset(in_context)))
+        collected.turns += 1
+    return collected
 
 
-def _judged(found: _Session, given: Sequence[TurnVerdicts]) -> _Session:
+def _put_verdicts(session: _Session, given: Sequence[TurnVerdicts]) -> _Session:
     """Put the verdicts on a session into it; what stays in its context has one."""
     best: dict[str, ScoredVerdict] = {}
-    for one, verdicts in zip(found.to_judge, given, strict=True):
+    for judged, verdicts in zip(session.to_judge, given, strict=True):
         if verdicts.problem:
-            found.problems.append(verdicts.problem)
-        prompt = one.trace.prompt
+            session.problems.append(verdicts.problem)
+        prompt = judged.trace.prompt
         for verdict in verdicts.verdicts:
-            scored = ScoredVerdict(one.turn.id, found.texts[verdict.item], verdict, prompt.path, prompt.line)
-            if verdict.item in one.in_context:
-                best[verdict.item] = _either(best.get(verdict.item), scored)
+            scored = ScoredVerdict(judged.turn.id, session.texts[verdict.item], verdict, prompt.path, prompt.line)
+            if verdict.item in judged.in_context:
+                best[verdict.item] = _better_verdict(best.get(verdict.item), scored)
             else:
-                found.scored.append(scored)
-    found.scored += best.values()
-    found.to_judge = []  # the traces are no longer needed, and would be sent between processes
-    return found
+                session.scored.append(scored)
+    session.scored += best.values()
+    session.to_judge = []  # the traces are no longer needed, and would be sent between processes
+    return session
 
 
-def _either(one: ScoredVerdict | None, other: ScoredVerdict) -> ScoredVerdict:
+def _better_verdict(earlier: ScoredVerdict | None, later: ScoredVerdict) -> ScoredVerdict:
     """A session's verdict on what stays in its context: yes where one of its turns says so.
 
     The way back leads to the turn that said most: contradicted before used before on topic.
     """
-    if one is None:
-        return other
-    first, second = (other, one) if _weight(other) > _weight(one) else (one, other)
-    said = {metric: one.verdict.says(metric) or other.verdict.says(metric) for metric in Metric}
+    if earlier is None:
+        return later
+    first, second = (later, earlier) if _severity(later) > _severity(earlier) else (earlier, later)
+    answers = {metric: earlier.verdict.says(metric) or later.verdict.says(metric) for metric in Metric}
     correction = first.verdict.correction or second.verdict.correction
-    return first._replace(verdict=replace(first.verdict, **said, correction=correction))
+    return first._replace(verdict=replace(first.verdict, **answers, correction=correction))
 
 
-def _weight(one: ScoredVerdict) -> tuple[bool, bool, bool]:
-    return one.verdict.contradicted, one.verdict.used, one.verdict.on_topic
+def _severity(scored: ScoredVerdict) -> tuple[bool, bool, bool]:
+    return scored.verdict.contradicted, scored.verdict.used, scored.verdict.on_topic
 
 
 def _report(found: Sequence[_Session], judge: str) -> RecordedQuality:
@@ -170,9 +167,9 @@ def _report(found: Sequence[_Session], judge: str) -> RecordedQuality:
     by_item: dict[str, list[ScoredVerdict]] = {}
     for session in found:
         own: dict[str, list[ScoredVerdict]] = {}
-        for one in session.scored:
-            own.setdefault(one.source, []).append(one)
-            by_item.setdefault(one.item.id, []).append(one)
+        for row in session.scored:
+            own.setdefault(row.source, []).append(row)
+            by_item.setdefault(row.item.id, []).append(row)
         for source, scored in own.items():
             by_source.setdefault(source, []).append(scored)
     sources = [_source(name, sessions) for name, sessions in by_source.items()]
@@ -180,29 +177,29 @@ def _report(found: Sequence[_Session], judge: str) -> RecordedQuality:
     return RecordedQuality(
         judge=judge,
         sessions=len(found),
-        turns=sum(one.turns for one in found),
+        turns=sum(session.turns for session in found),
         sources=tuple(sources),
         items=tuple(map(_item, by_item.values())),
-        problems=tuple(dict.fromkeys(problem for one in found for problem in one.problems)),
+        problems=tuple(dict.fromkeys(problem for session in found for problem in session.problems)),
     )
 
 
 def _source(name: str, sessions: Sequence[Sequence[ScoredVerdict]]) -> ScoredSource:
-    """Rates whose intervals know that the pieces of one session are alike."""
+    """Return the rates of a source. Their intervals allow for the pieces of one session being alike."""
     rates = {
-        str(metric): clustered(Rate(sum(one.verdict.says(metric) for one in some), len(some)) for some in sessions)
+        str(metric): clustered(Rate(sum(row.verdict.says(metric) for row in rows), len(rows)) for rows in sessions)
         for metric in Metric
     }
-    return ScoredSource(name, len({one.item.id for some in sessions for one in some}), len(sessions), **rates)
+    return ScoredSource(name, len({row.item.id for rows in sessions for row in rows}), len(sessions), **rates)
 
 
 def _item(scored: Sequence[ScoredVerdict]) -> ScoredItem:
-    first = max(scored, key=_weight)
+    first = max(scored, key=_severity)
     return ScoredItem(
         id=first.item.id,
         source=first.source,
         text=first.item.content_excerpt,
-        counts=counted(replace(one.item, verdict=one.verdict) for one in scored),
+        counts=counted(replace(row.item, verdict=row.verdict) for row in scored),
         correction=first.verdict.correction,
         turn=first.turn,
         file=first.file,
@@ -212,18 +209,19 @@ def _item(scored: Sequence[ScoredVerdict]) -> ScoredItem:
 
 def scored_lines(scored: Iterable[ScoredVerdict]) -> Iterator[str]:
     """The lines of `--format jsonl`."""
-    for one in scored:
-        row = {"turn": one.turn, **_row(one.verdict), "judge": one.verdict.judge}
-        yield msgspec.json.encode(row | {"source": one.source, "file": one.file, "line": one.line}).decode() + "\n"
+    for row in scored:
+        said = {"turn": row.turn, **_row(row.verdict), "judge": row.verdict.judge}
+        place = {"source": row.source, "file": row.file, "line": row.line}
+        yield msgspec.json.encode(said | place).decode() + "\n"
 
 
 def _row(verdict: ItemVerdict) -> dict[str, object]:
-    said: dict[str, object] = {str(metric): verdict.says(metric) for metric in Metric}
-    return {"item": verdict.item, **said, "correction": verdict.correction}
+    answers: dict[str, object] = {str(metric): verdict.says(metric) for metric in Metric}
+    return {"item": verdict.item, **answers, "correction": verdict.correction}
 
 
 def read_turns(path: Path) -> list[JudgedTurn]:
-    """The turns of a file. A line that is none is an error: one lost in silence would change what is counted."""
+    """Return the turns of a file. A bad line is an error: a turn lost in silence would change the counts."""
     turns = [_turn(line, path, number) for number, line in numbered_lines(path)]
     if not turns:
         raise InputError("bad-turns", f"{path} has no turn. Try a line such as {_EXAMPLE}")
@@ -235,9 +233,8 @@ def _turn(line: bytes, path: Path, number: int) -> JudgedTurn:
         turn = msgspec.json.decode(line, type=JudgedTurn)
         if turn.timestamp:
             time = datetime.fromisoformat(turn.timestamp)
-            turn = replace(
-                turn, timestamp=(time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).strftime(_TIME)
-            )
+            in_utc = (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+            turn = replace(turn, timestamp=in_utc.strftime(_TIME_FORMAT))
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, OverflowError) as error:
         raise InputError("bad-turns", f"{path}:{number} is no turn: {error}. Try: {_EXAMPLE}") from None
     return turn

@@ -210,36 +210,36 @@ def test_it_ends_when_the_settings_change(single: Machine, monkeypatch: pytest.M
 def test_a_writer_of_this_machine_is_not_waited_for(single: Machine) -> None:
     with closing(single.base()) as base:
         made, _ = worker(single)
-        made._look("mongo")
+        made._synchronise("mongo")
         [item] = items_of(base.backends["mongo"])
         base.supersede(item.id, by=ItemEdit(content=NEW))
         before = freshness_of(single.home, "mongo")
         with write_lock(single.home):
-            made._look("mongo")  # returns, and looks again soon
+            made._synchronise("mongo")  # returns, and looks again soon
         assert freshness_of(single.home, "mongo") == before
-        made._look("mongo")
+        made._synchronise("mongo")
         assert freshness_of(single.home, "mongo") > before
         made._close()
 
 
 def test_looking_when_nothing_changed_writes_nothing_to_the_index(single: Machine) -> None:
     made, _ = worker(single)
-    made._look("mongo")
+    made._synchronise("mongo")
     index = made._current_index()
     before = index._db.row("PRAGMA data_version"), index._db._connection.total_changes, single.log()
     for _ in range(3):
-        made._look("mongo")
+        made._synchronise("mongo")
     assert (index._db.row("PRAGMA data_version"), index._db._connection.total_changes, single.log()) == before
     made._close()
 
 
 def test_an_index_that_a_repair_replaced_is_opened_again(single: Machine) -> None:
     made, _ = worker(single)
-    made._look("mongo")
+    made._synchronise("mongo")
     first = made._current_index()
     for path in single.home.glob("index.db*"):
         path.unlink()
-    made._look("mongo")
+    made._synchronise("mongo")
     assert made._current_index() is not first
     assert made._current_index().counts() == {"mongo": (1, 1)}
     made._close()
@@ -257,16 +257,16 @@ def test_a_backend_that_does_not_answer_is_a_problem_with_its_reason_and_its_beg
     single: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, _ = worker(single)
-    made._look("mongo")
+    made._synchronise("mongo")
     assert freshness(single)[0] == "ok"
     current = freshness_of(single.home, "mongo").current
     configure(f"mongodb://ada:s3cr3t@127.0.0.1:{free_ports(1)[0]}/kms")
     monkeypatch.setattr("knowbound.kms.backends.mongo.CONNECT_SECONDS", 0.2)
     made, _ = worker(single)
-    made._look("mongo")
-    first = made._pauses["mongo"]
-    made._look("mongo")
-    assert made._pauses["mongo"] > first  # asked less and less often
+    made._synchronise("mongo")
+    first = made._retry_pauses["mongo"]
+    made._synchronise("mongo")
+    assert made._retry_pauses["mongo"] > first  # asked less and less often
     found = freshness_of(single.home, "mongo")
     assert found.current == current
     state, words = freshness(single)

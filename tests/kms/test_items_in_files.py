@@ -63,7 +63,7 @@ class Repository(Project):
         """What the background sync does when it looks."""
         lock = os.open(self.home / SYNC.lock, os.O_RDWR)
         try:
-            SyncWorker(settings_for(self.root, self.home), lock)._look("files")
+            SyncWorker(settings_for(self.root, self.home), lock)._synchronise("files")
         finally:
             os.close(lock)
 

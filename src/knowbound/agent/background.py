@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 INHERITED = 3  # the worker's descriptor of the lock
 FAILED = "failed"  # event of a worker's log
 LARGEST_LOG = 64 * 1024  # bytes; then the log replaces its predecessor, NAME.log.1
-_LONGEST_TEXT = 300  # characters in a log
-_PRIVATE = 0o600
+_LONGEST_TEXT = 300  # characters of a text in a log
+_PRIVATE_MODE = 0o600
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _started: list[int] = []  # processes that this process started: an MCP server outlives its worker
 
@@ -48,14 +48,14 @@ class Worker:
         try:
             import fcntl  # noqa: PLC0415  # not on Windows
 
-            lock = os.open(os.path.join(home, self.lock), _FLAGS, _PRIVATE)
+            lock = os.open(os.path.join(home, self.lock), _FLAGS, _PRIVATE_MODE)
         except (ImportError, OSError):
             return False
         try:
             os.utime(lock)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            now, last = int(time.time()), os.pread(lock, 20, 0)
-            if last.isdigit() and 0 <= now - int(last) < self.restart_seconds:
+            now, last_start = int(time.time()), os.pread(lock, 20, 0)
+            if last_start.isdigit() and 0 <= now - int(last_start) < self.restart_seconds:
                 return False
             os.pwrite(lock, b"%d" % now, 0)
             _spawn([self.module, root, home, self.kind], fcntl.fcntl(lock, fcntl.F_DUPFD_CLOEXEC, INHERITED + 1))
@@ -90,7 +90,7 @@ class Worker:
         try:
             import fcntl  # noqa: PLC0415  # not on Windows
 
-            lock = os.open(path, _FLAGS, _PRIVATE)
+            lock = os.open(path, _FLAGS, _PRIVATE_MODE)
             os.utime(lock)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (ImportError, OSError):
@@ -101,11 +101,11 @@ class Worker:
         """Append a JSON line to the worker's log. Never raises, and never creates the data folder."""
         from knowbound.text.redact import excerpt  # noqa: PLC0415  # takes 20 ms, and hooks write no such log
 
-        cleared = {
+        redacted = {
             key: excerpt(value, _LONGEST_TEXT) if isinstance(value, str) else value for key, value in fields.items()
         }
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        line = {"time": now, "event": event, "pid": os.getpid(), **cleared}
+        line = {"time": now, "event": event, "pid": os.getpid(), **redacted}
         path = os.path.join(home, self.log)
         try:
             if os.path.isdir(home) and append(path, json.dumps(line).encode() + b"\n") > LARGEST_LOG:

@@ -101,8 +101,8 @@ def forget(selection: Selection, settings: Settings, *, is_preview: bool = False
             from knowbound.kms.team_results import RESULT, MongoResults  # noqa: PLC0415
 
             with closing(MongoResults(settings.cluster_mongo_url)) as results:
-                gone = results.erase(scope.forgotten.has_session, preview=is_preview)
-            erased.add(f"MongoDB: {RESULT}", gone)
+                erased_results = results.erase(scope.forgotten.has_session, preview=is_preview)
+            erased.add(f"MongoDB: {RESULT}", erased_results)
         files = _FileEraser(settings, scope, erased, is_preview)
         files.erase_run_folders()  # while the databases still have the times of the runs
         files.erase_lines()
@@ -116,9 +116,14 @@ def forget(selection: Selection, settings: Settings, *, is_preview: bool = False
             # The ids are also names of files. Whatever we write is below the data folder or these two.
             searched = {*erased.texts, *sessions, *(name_of(id_) for id_ in sessions)}
             places = [home, Path(state_folder()), Copies(home, home, ()).folder("this").parents[1]]
-            proof = search_for(searched, places, _kept(home), _documents(shared, scope) if shared else ())
+            documents = _shared_documents(shared, scope) if shared else ()
+            proof = search_for(searched, places, _remaining_records(home), documents)
     return ForgetReport(
-        str(home), len(set(sessions)), dict(sorted(erased.counts.items())), _not_touched(settings), proof
+        home=str(home),
+        sessions=len(set(sessions)),
+        erased=dict(sorted(erased.counts.items())),
+        not_touched=_not_touched(settings),
+        proof=proof,
     )
 
 
@@ -166,15 +171,16 @@ class _FileEraser:
             self._erase_lines_of(Path(state_folder()) / name, hook_log.NAME, home=str(self._home))
 
     def _erase_lines_of(self, path: Path, store: str, home: str = "") -> None:
-        def is_gone(line: bytes) -> bool:
-            row = _row(line)
-            if home and row.get("home") != home:
+        def is_in_scope(line: bytes) -> bool:
+            fields = _fields_of(line)
+            if home and fields.get("home") != home:
                 return False
-            return self._scope.has_record(_text(row, "time")) or any(map(self._scope.has_session, sessions_in(line)))
+            is_in_time = self._scope.has_record(_text_field(fields, "time"))
+            return is_in_time or any(map(self._scope.has_session, sessions_in(line)))
 
-        for line in blank_lines(path, is_gone, preview=self._is_preview):
-            said = ("session", "prompt", "query", "text", "context", "note", "answer", "response")
-            self._erased.add(store, 1, *(_text(_row(line), name) for name in said))
+        for line in blank_lines(path, is_in_scope, preview=self._is_preview):
+            text_fields = ("session", "prompt", "query", "text", "context", "note", "answer", "response")
+            self._erased.add(store, 1, *(_text_field(_fields_of(line), name) for name in text_fields))
 
     def erase_contexts(self) -> None:
         """Erase a session's lists of items and late choices; a sub-agent's context begins with the session's id."""
@@ -182,13 +188,13 @@ class _FileEraser:
         for path in sorted(path for folder in folders for path in folder.glob("*")):
             parts = _context_of(context_of_file(path.name)).split("-")
             sessions = ("-".join(parts[:end]) for end in range(len(parts), 0, -1))
-            if self._scope.has_record(_modified(path)) or any(map(self._scope.has_session, sessions)):
+            if self._scope.has_record(_modified_at(path)) or any(map(self._scope.has_session, sessions)):
                 self._remove(path, path.parent.name)
 
     def erase_caches(self) -> None:
         """Erase whole files; a damaged index that `kms sync` put aside cannot be erased in parts."""
-        whole = [self._home / name for name in _CACHES] if self._is_whole else []
-        for path in (*whole, *sorted(self._home.glob(f"{data_dir.INDEX}.damaged*"))):
+        caches = [self._home / name for name in _CACHES] if self._is_whole else []
+        for path in (*caches, *sorted(self._home.glob(f"{data_dir.INDEX}.damaged*"))):
             if path.exists():
                 self._remove(path, path.name)
 
@@ -196,18 +202,18 @@ class _FileEraser:
         """Erase suggestions that quote a forgotten session."""
         if self._is_whole:
             return  # the whole file is erased
-        shown = shown_suggestions.load(str(self._home))
-        gone = [quote for quote in shown if quote.session and self._scope.has_record(quote.date, quote.session)]
-        for quote in gone:
+        shown, has_record = shown_suggestions.load(str(self._home)), self._scope.has_record
+        in_scope = [quote for quote in shown if quote.session and has_record(quote.date, quote.session)]
+        for quote in in_scope:
             self._erased.add(shown_suggestions.FILE, 1, quote.session, quote.draft)
-        if gone and not self._is_preview:
-            shown_suggestions.keep(str(self._home), [quote for quote in shown if quote not in gone])
+        if in_scope and not self._is_preview:
+            shown_suggestions.keep(str(self._home), [quote for quote in shown if quote not in in_scope])
 
     def erase_run_folders(self) -> None:
         """Erase prompts, outputs and traces of evaluations, and the copies that their agents worked in."""
         selected, folders = select_runs(self._home, self._scope), self._home / data_dir.EVALS
         for folder in sorted(path for path in folders.glob("*") if path.name.isdecimal()):
-            is_left_over = int(folder.name) not in selected.known and self._scope.has_record(_modified(folder))
+            is_left_over = int(folder.name) not in selected.known and self._scope.has_record(_modified_at(folder))
             if int(folder.name) in selected.folders or is_left_over:
                 if not self._is_preview:
                     Copies(folder, self._home, knowledge_globs(self._settings.knowledge)).drop()
@@ -245,20 +251,20 @@ def _erase_shared(log: MongoQualityLog, scope: ErasureScope, erased: Erased, is_
 
     Records of other data folders are erased only for named sessions; records of this data folder in the whole scope.
     """
-    gone = log.erase(partial(_is_gone, scope), preview=is_preview)
+    gone = log.erase(partial(_is_in_scope, scope), preview=is_preview)
     for turn in gone.turns:
         erased.add(f"MongoDB: {LOG}", 1, *texts_in(turn))
     for record in gone.records:
         erased.add(f"MongoDB: words in {DISCOVERY}", 1, record.session_id, record.statement)
 
 
-def _documents(log: MongoQualityLog, scope: ErasureScope) -> Iterator[tuple[str, bytes, bool]]:
+def _shared_documents(log: MongoQualityLog, scope: ErasureScope) -> Iterator[tuple[str, bytes, bool]]:
     """Yield place and content of each document, and whether it was to be erased."""
-    for collection, content, is_gone in log.documents(partial(_is_gone, scope)):
+    for collection, content, is_gone in log.documents(partial(_is_in_scope, scope)):
         yield f"{log.place}: {collection}", content, is_gone
 
 
-def _is_gone(scope: ErasureScope, document: KeptDocument) -> bool:
+def _is_in_scope(scope: ErasureScope, document: KeptDocument) -> bool:
     return bool(document.session) and scope.has_shared_record(document.session, document.time, is_own=document.is_own)
 
 
@@ -267,10 +273,10 @@ def _no_evaluation_runs(home: Path) -> Iterator[None]:
     """Hold the locks of all evaluations: a running evaluation would write the erased data again."""
     from filelock import FileLock, Timeout  # noqa: PLC0415  (takes 0.1 s to import)
 
-    with ExitStack() as held:
+    with ExitStack() as locks:
         for lock in sorted((home / data_dir.EVALS).glob("*.lock")):
             try:
-                held.enter_context(FileLock(lock, mode=PRIVATE_FILE).acquire(blocking=False))
+                locks.enter_context(FileLock(lock, mode=PRIVATE_FILE).acquire(blocking=False))
             except Timeout:
                 raise InputError(
                     "eval-running", f"An evaluation is running ({lock}). Nothing was erased. Wait until it has ended."
@@ -281,7 +287,7 @@ def _no_evaluation_runs(home: Path) -> Iterator[None]:
 # What is left
 
 
-def _kept(home: Path) -> Iterator[bytes]:
+def _remaining_records(home: Path) -> Iterator[bytes]:
     """Yield records that stay and may repeat an erased text: those of other sessions, and items."""
     yield from kept_records(home)
     logs = (path for store in _DAY_LOGS for path in data_dir.day_files(home, store))
@@ -292,19 +298,19 @@ def _kept(home: Path) -> Iterator[bytes]:
 
 def _not_touched(settings: Settings) -> list[str]:
     """Return sentences about what is not ours to erase."""
-    said = ["the agents' own transcripts: forgotten sessions in them are not read again"]
+    sentences = ["the agents' own transcripts: forgotten sessions in them are not read again"]
     if (settings.home / data_dir.ITEMS).exists() or settings.kms_backends != ("sqlite",):
-        said.append(f"items of the knowledge store ({', '.join(settings.kms_backends)}): knowbound kms delete ID")
+        sentences.append(f"items of the knowledge store ({', '.join(settings.kms_backends)}): knowbound kms delete ID")
     if "mongo" in settings.kms_backends:
-        said.append(
+        sentences.append(
             "what MongoDB itself keeps of erased turns (journal, oplog, backups), and turns of other data folders"
         )
     if (Path(state_folder()) / "installed").is_dir():
-        said.append("backups of agents' settings: knowbound uninstall gives them back")
+        sentences.append("backups of agents' settings: knowbound uninstall gives them back")
     drafts = [path.name for path in settings.root.glob("eval-samples*") if path.is_file()]
     if drafts:
-        said.append(f"your samples files, which may quote prompts: {', '.join(sorted(drafts))}")
-    return said
+        sentences.append(f"your samples files, which may quote prompts: {', '.join(sorted(drafts))}")
+    return sentences
 
 
 def _context_of(name: str) -> str:
@@ -316,30 +322,30 @@ def _context_of(name: str) -> str:
         return name
 
 
-def _modified(path: Path) -> str:
+def _modified_at(path: Path) -> str:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def _row(line: bytes) -> dict[str, object]:
+def _fields_of(line: bytes) -> dict[str, object]:
     """Decode a line of JSON; a line that was cut short is empty."""
     try:
-        row = json.loads(line)
+        fields = json.loads(line)
     except (ValueError, RecursionError):
         return {}
-    return row if isinstance(row, dict) else {}
+    return fields if isinstance(fields, dict) else {}
 
 
-def _text(row: dict[str, object], name: str) -> str:
-    value = row.get(name)
+def _text_field(fields: dict[str, object], name: str) -> str:
+    value = fields.get(name)
     return value if isinstance(value, str) else ""
 
 
 # A search of files and documents for many texts in one pass: the proof of `forget`.
 
 
-_STEP = 8
-_SHORTEST = 2 * _STEP - 1  # bytes; a shorter text may occur by chance
-_PIECE = 48  # bytes
+_WINDOW_BYTES = 8  # content is read in these steps, so each piece needs a window for each of its first offsets
+_SHORTEST_PIECE = 2 * _WINDOW_BYTES - 1  # bytes: has a whole step wherever it begins; a shorter text may be chance
+_PIECE_BYTES = 48
 
 
 class FileOccurrences(msgspec.Struct, frozen=True):
@@ -371,49 +377,60 @@ def search_for(
     A text that `kept` records have too is no occurrence; nor is one in a document that was not to be erased.
     """
     wanted = _Pieces(texts)
-    found: dict[str, set[bytes]] = {}
+    pieces_by_place: dict[str, set[bytes]] = {}
     unreadable: list[str] = []
-    shared: set[bytes] = set()
-    files = size = count = 0
-    for place, path in _files(places):
+    remaining: set[bytes] = set()
+    file_count = byte_count = document_count = 0
+    for place, path in _files_below(places):
         try:
-            content = _content(path)
+            content = _mapped(path)
         except FileNotFoundError:
             continue
         except OSError:
             unreadable.append(path)
             continue
-        files, size = files + 1, size + len(content)
+        file_count, byte_count = file_count + 1, byte_count + len(content)
         name = os.fsencode(os.path.relpath(path, place))
-        if here := {*wanted.found_in(content), *wanted.found_in(name)}:
-            found[path] = here
+        if pieces_here := {*wanted.found_in(content), *wanted.found_in(name)}:
+            pieces_by_place[path] = pieces_here
     for collection, content, is_gone in documents:
-        count, size = count + 1, size + len(content)
-        if here := set(wanted.found_in(content)):
-            (found.setdefault(collection, set()) if is_gone else shared).update(here)
-    shared.update(piece for record in (kept if found else ()) for piece in wanted.found_in(record))
-    left = [FileOccurrences(path, len(here - shared)) for path, here in sorted(found.items()) if here - shared]
-    return Searched(len(wanted.pieces), files, size, left, unreadable, count)
+        document_count, byte_count = document_count + 1, byte_count + len(content)
+        if pieces_here := set(wanted.found_in(content)):
+            (pieces_by_place.setdefault(collection, set()) if is_gone else remaining).update(pieces_here)
+    remaining.update(piece for record in (kept if pieces_by_place else ()) for piece in wanted.found_in(record))
+    left = [
+        FileOccurrences(file=place, texts=len(pieces - remaining))
+        for place, pieces in sorted(pieces_by_place.items())
+        if pieces - remaining
+    ]
+    return Searched(
+        texts=len(wanted.pieces),
+        files=file_count,
+        bytes=byte_count,
+        left=left,
+        unreadable=unreadable,
+        documents=document_count,
+    )
 
 
 def files_with(texts: Iterable[str], places: Iterable[Path]) -> Iterator[str]:
     """Yield the files that have one of the texts."""
     wanted = _Pieces(texts)
-    for _, path in _files(places) if wanted.pieces else ():
+    for _, path in _files_below(places) if wanted.pieces else ():
         try:
-            content = _content(path)
+            content = _mapped(path)
         except OSError:
             continue
         if any(True for _ in wanted.found_in(content)):
             yield path
 
 
-def _files(places: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+def _files_below(places: Iterable[Path]) -> Iterator[tuple[Path, str]]:
     for place in places:
         yield from ((place, entry.path) for entry in Walk(place))
 
 
-def _content(path: str) -> bytes | mmap.mmap:
+def _mapped(path: str) -> bytes | mmap.mmap:
     with open(path, "rb") as file:
         if not os.fstat(file.fileno()).st_size:
             return b""
@@ -428,20 +445,23 @@ class _Pieces:
         self._windows: dict[bytes, set[tuple[int, int]]] = {}
         for text in texts:
             for form in {text, json.dumps(text)[1:-1]}:
-                self.pieces.update(piece for piece in _pieces(form) if len(piece) >= _SHORTEST)
+                self.pieces.update(piece for piece in _pieces(form) if len(piece) >= _SHORTEST_PIECE)
         for piece in self.pieces:
-            for at in range(_STEP):
-                self._windows.setdefault(piece[at : at + _STEP], set()).add((at, len(piece)))
+            for at in range(_WINDOW_BYTES):
+                self._windows.setdefault(piece[at : at + _WINDOW_BYTES], set()).add((at, len(piece)))
 
     def found_in(self, content: bytes | mmap.mmap) -> Iterator[bytes]:
         """Yield each piece as often as it occurs."""
-        for start in range(0, len(content), _STEP):
-            for at, length in self._windows.get(content[start : start + _STEP], ()):
+        for start in range(0, len(content), _WINDOW_BYTES):
+            for at, length in self._windows.get(content[start : start + _WINDOW_BYTES], ()):
                 if start >= at and (piece := content[start - at : start - at + length]) in self.pieces:
                     yield piece
 
 
 def _pieces(text: str) -> tuple[bytes, ...]:
+    """Return a short text whole, of a long one its beginning, middle and end."""
     data = text.encode("utf-8", "replace")
-    middle = (len(data) - _PIECE) // 2
-    return (data,) if len(data) <= _PIECE else (data[:_PIECE], data[middle : middle + _PIECE], data[-_PIECE:])
+    if len(data) <= _PIECE_BYTES:
+        return (data,)
+    middle = (len(data) - _PIECE_BYTES) // 2
+    return data[:_PIECE_BYTES], data[middle : middle + _PIECE_BYTES], data[-_PIECE_BYTES:]

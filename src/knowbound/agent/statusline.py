@@ -30,9 +30,7 @@ _COUNTS = (
         "unsupported claims",
     ),
 )
-
-
-_COUNTED = (b'"items":', b'"late":', b'"outcome":"injected"', b'"late_delivered":')  # in lines of injections
+_COUNTED_PARTS = (b'"items":', b'"late":', b'"outcome":"injected"', b'"late_delivered":')  # in lines of injections
 
 
 def main() -> None:
@@ -51,11 +49,11 @@ def main() -> None:
 
 def how_to_set() -> str:
     """Return the setting, with a command that stays right when the plugin's environment changes."""
-    kept, name = os.path.split(sys.prefix)
+    environments, environment = os.path.split(sys.prefix)
     program = os.path.join(sys.prefix, "bin", "knowbound")
-    if os.path.exists(os.path.join(kept, "current")):
+    if os.path.exists(os.path.join(environments, "current")):
         program = program.replace(
-            f"{os.sep}{name}{os.sep}", f'{os.sep}"$(cat {os.path.join(kept, "current")})"{os.sep}'
+            f"{os.sep}{environment}{os.sep}", f'{os.sep}"$(cat {os.path.join(environments, "current")})"{os.sep}'
         )
     setting = {"statusLine": {"type": "command", "command": f"{program} statusline"}}
     return f"For ~/.claude/settings.json:\n{json.dumps(setting, indent=2)}\n"
@@ -75,12 +73,12 @@ def line_of(folder: str, since: str) -> str:
         return ""
     if is_off():
         return "knowbound: off"
-    counts = [*_findings(home, since), (_injected(home, since), "item injected", "items injected")]
-    shown = [f"{number} {one if number == 1 else many}" for number, one, many in counts if number]
+    counts = [*_finding_counts(home, since), (_injected_count(home, since), "item injected", "items injected")]
+    shown = [f"{number} {singular if number == 1 else plural}" for number, singular, plural in counts if number]
     return f"knowbound today: {', '.join(shown) or 'nothing'}"
 
 
-def _findings(home: str, since: str) -> list[tuple[int, str, str]]:
+def _finding_counts(home: str, since: str) -> list[tuple[int, str, str]]:
     import sqlite3  # noqa: PLC0415  # where there is a project
 
     path = os.path.join(home, FINDINGS)
@@ -89,36 +87,41 @@ def _findings(home: str, since: str) -> list[tuple[int, str, str]]:
     quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     db = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=_WAIT_SECONDS)
     try:
-        return [(int(db.execute(query, (since,)).fetchone()[0]), one, many) for query, one, many in _COUNTS]
+        return [
+            (int(db.execute(query, (since,)).fetchone()[0]), singular, plural) for query, singular, plural in _COUNTS
+        ]
     except sqlite3.Error:  # of an earlier version, or busy
         return []
     finally:
         db.close()
 
 
-def _injected(home: str, since: str) -> int:
-    """Count the items that reached the model. A record is written in several lines with one id."""
-    folder, chosen, reached = os.path.join(home, INJECTIONS), dict[tuple[str, str], int](), 0
+def _injected_count(home: str, since: str) -> int:
+    """Count the items that reached the model.
+
+    A record is written in several lines with one id: chosen items wait in `pending` until a line says they arrived.
+    """
+    folder, pending, reached_count = os.path.join(home, INJECTIONS), dict[tuple[str, str], int](), 0
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         if name[:10] < since[:10]:
             continue
         with open(os.path.join(folder, name), "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_LOG))
             for line in file:
-                if not any(part in line for part in _COUNTED):
+                if not any(part in line for part in _COUNTED_PARTS):
                     continue
-                fields = _fields(line)
+                fields = _fields_of(line)
                 if str(fields.get("time", since)) < since:
                     continue
                 is_injected = fields.get("outcome") == "injected" and fields.get("delivered") is True
-                for key, is_there in (("items", is_injected), ("late", fields.get("late_delivered") is True)):
+                for key, has_arrived in (("items", is_injected), ("late", fields.get("late_delivered") is True)):
                     record = (str(fields.get("id")), key)
-                    chosen[record] = chosen.get(record, 0) + len(fields.get(key) or ())
-                    reached += chosen.pop(record) if is_there else 0
-    return reached
+                    pending[record] = pending.get(record, 0) + len(fields.get(key) or ())
+                    reached_count += pending.pop(record) if has_arrived else 0
+    return reached_count
 
 
-def _fields(line: bytes) -> dict[str, Any]:
+def _fields_of(line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except ValueError:  # cut short

@@ -35,18 +35,18 @@ class SyncWorker:
         self._settings, self._lock = settings, lock
         self._home = settings.home
         self._index: Index | None = None
-        self._opened: dict[str, Backend] = {}
-        self._due = dict.fromkeys(settings.shared_backends, 0.0)  # when to look next, by the monotonic clock
-        self._pauses: dict[str, float] = {}  # of backends that do not answer
+        self._backends: dict[str, Backend] = {}
+        self._next_looks = dict.fromkeys(settings.shared_backends, 0.0)  # by the monotonic clock
+        self._retry_pauses: dict[str, float] = {}  # seconds, by the name of a backend that does not answer
         self._settings_read = time.monotonic()
 
     def run(self) -> str:
         """Work until there is a reason to end, and return the reason."""
         try:
             while not (reason := self._reason_to_end()):
-                for name, due in self._due.items():
+                for name, due in self._next_looks.items():
                     if due <= time.monotonic():
-                        self._look(name)
+                        self._synchronise(name)
                 self._wait()
         finally:
             self._close()
@@ -54,14 +54,14 @@ class SyncWorker:
 
     def _reason_to_end(self) -> str:
         try:
-            needed = os.stat(self._home / SYNC.lock)
+            lock_file = os.stat(self._home / SYNC.lock)
         except OSError:
             return "the data folder is gone"
-        if needed.st_ino != os.fstat(self._lock).st_ino:
+        if lock_file.st_ino != os.fstat(self._lock).st_ino:
             return "the data folder is another one"
-        if time.time() - needed.st_mtime > IDLE_SECONDS:
+        if time.time() - lock_file.st_mtime > IDLE_SECONDS:
             return f"no agent has worked for {IDLE_SECONDS / 60:.0f} minutes"
-        if not self._due:
+        if not self._next_looks:
             return "no shared backend is in use"
         if time.monotonic() - self._settings_read > _SETTINGS_SECONDS:
             self._settings_read = time.monotonic()
@@ -71,54 +71,55 @@ class SyncWorker:
             return "the settings have changed"
         return ""
 
-    def _look(self, name: str) -> None:
+    def _synchronise(self, name: str) -> None:
         """Bring the index up to date with the backend, or note the failure."""
-        at, interval = time.time(), float(max(1, self._settings.kms_sync_seconds))
+        looked_at, interval_seconds = time.time(), float(max(1, self._settings.kms_sync_seconds))
         try:
             index = self._current_index()
-            if name not in self._opened:
-                self._opened[name] = open_backend(name, self._settings)
-            if index.is_behind(self._opened[name]):
+            if name not in self._backends:
+                self._backends[name] = open_backend(name, self._settings)
+            if index.is_behind(self._backends[name]):
                 with write_lock(self._home, wait_seconds=0):
-                    done = index.sync(self._opened[name])
+                    done = index.sync(self._backends[name])
                 self._log("synchronised", backend=name, written=done.written, dropped=done.dropped)
             else:
-                note_current(self._home, name, at)
+                note_current(self._home, name, looked_at)
         except KnowboundError as error:
             if error.slug == "store-busy":
-                self._due[name] = time.monotonic() + _BUSY_SECONDS
+                self._next_looks[name] = time.monotonic() + _BUSY_SECONDS
                 return
-            self._failed(name, error)
+            self._retry_later(name, error)
             return
-        if self._pauses.pop(name, None) is not None:
+        if self._retry_pauses.pop(name, None) is not None:  # it did not answer before
             self._log("reached again", backend=name)
-        self._due[name] = time.monotonic() + interval
+        self._next_looks[name] = time.monotonic() + interval_seconds
 
-    def _failed(self, name: str, error: KnowboundError) -> None:
-        if backend := self._opened.pop(name, None):
+    def _retry_later(self, name: str, error: KnowboundError) -> None:
+        """Close a backend that failed, and look again after twice the last pause. A new reason is logged."""
+        if backend := self._backends.pop(name, None):
             with suppress(KnowboundError):
                 backend.close()
-        pause = self._pauses.get(name, float(self._settings.kms_sync_seconds)) * 2
-        self._pauses[name] = min(pause, _LONGEST_PAUSE)
-        self._due[name] = time.monotonic() + self._pauses[name]
+        longer_pause = self._retry_pauses.get(name, float(self._settings.kms_sync_seconds)) * 2
+        self._retry_pauses[name] = min(longer_pause, _LONGEST_PAUSE)
+        self._next_looks[name] = time.monotonic() + self._retry_pauses[name]
         if freshness_of(self._home, name).reason != str(error):
             self._log(FAILED, backend=name, reason=str(error))
         note_failure(self._home, name, str(error))
 
     def _wait(self) -> None:
         """Wait until the next look is due, or a backend reports a change."""
-        seconds = max(0.0, min(self._due.values()) - time.monotonic())
-        healthy = [name for name in self._opened if name not in self._pauses]
-        if not seconds or len(healthy) != 1:
-            time.sleep(seconds)
+        wait_seconds = max(0.0, min(self._next_looks.values()) - time.monotonic())
+        answering = [name for name in self._backends if name not in self._retry_pauses]
+        if not wait_seconds or len(answering) != 1:  # one thread can wait for the changes of one backend only
+            time.sleep(wait_seconds)
             return
-        name = healthy[0]
+        name = answering[0]
         try:
-            if self._opened[name].wait_for_change(seconds):
+            if self._backends[name].wait_for_change(wait_seconds):
                 time.sleep(_SETTLE_SECONDS)
-                self._due[name] = 0.0
+                self._next_looks[name] = 0.0
         except StoreError as error:
-            self._failed(name, error)
+            self._retry_later(name, error)
 
     def _current_index(self) -> Index:
         """Return the open index; reopen it if a repair replaced its file."""
@@ -132,7 +133,7 @@ class SyncWorker:
         return self._index
 
     def _close(self) -> None:
-        for opened in (*self._opened.values(), *((self._index,) if self._index else ())):
+        for opened in (*self._backends.values(), *((self._index,) if self._index else ())):
             with suppress(KnowboundError):
                 opened.close()
 

@@ -26,8 +26,9 @@ from knowbound.errors import KnowboundError
 
 def main() -> None:
     """Do the work of one kind; a second worker of the kind ends at once."""
-    work = {"index": update_tree, "score": score, "sync": keep_in_sync}[sys.argv[3]]
-    work(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve())
+    root, home, kind = sys.argv[1:4]
+    work = {"index": update_tree, "score": score, "sync": keep_in_sync}[kind]
+    work(Path(root).resolve(), Path(home).resolve())
 
 
 def update_tree(root: Path, home: Path) -> None:
@@ -41,14 +42,14 @@ def update_tree(root: Path, home: Path) -> None:
     try:
         database = open_index(home)
         try:
-            done = update_index(database, root)
+            update = update_index(database, root)
         finally:
             database.close()
     except Exception as error:
         INDEXING.note(str(home), FAILED, reason=_reason(error))
     else:
-        if done.read:
-            INDEXING.note(str(home), "updated", files=done.files, read=done.read, ms=int(done.seconds * 1000))
+        if update.read:
+            INDEXING.note(str(home), "updated", files=update.files, read=update.read, ms=int(update.seconds * 1000))
     finally:
         os.close(lock)
 
@@ -63,10 +64,10 @@ def score(root: Path, home: Path) -> None:
         if is_first:
             settle_in(lock)
         is_first = False
-        is_done = _score(root, home)
+        has_worked = _score(root, home)
         os.close(lock)
         # A hook that queued a turn while we held the lock started no worker.
-        lock = SCORING.take_lock(str(home)) if is_done and not Queue(home).is_empty() else None
+        lock = SCORING.take_lock(str(home)) if has_worked and not Queue(home).is_empty() else None
     if not is_first:
         _read_ahead(root, home)
 
@@ -119,7 +120,7 @@ def _read_ahead(root: Path, home: Path) -> None:
     from knowbound.store.listing import SqliteResults
 
     while (lock := READING.take_lock(str(home))) is not None:
-        asked = os.fstat(lock).st_mtime_ns  # whoever finds the lock taken leaves its time
+        last_asked = os.fstat(lock).st_mtime_ns  # whoever finds the lock taken leaves its time
         try:
             settings = replace(settings_for(root, home), jobs=1, cluster_address="")
             if read := read_ahead(settings, [material_lens(home), audit_lens(settings)]):
@@ -127,7 +128,7 @@ def _read_ahead(root: Path, home: Path) -> None:
             SqliteResults(home).close()  # lists what was read: the status line looks there alone
         except Exception as error:
             READING.note(str(home), FAILED, reason=_reason(error))
-        is_last = os.fstat(lock).st_mtime_ns == asked
+        is_last = os.fstat(lock).st_mtime_ns == last_asked
         os.close(lock)
         if is_last:
             return

@@ -32,8 +32,8 @@ from knowbound.stats.printing import percent
 from knowbound.store.data_dir import ENDED, FINDINGS, ITEMS, RESCUES, day_files
 from knowbound.text.redact import redact
 
-_RUNS = 200  # of the hook log: older runs say little about today
-_OVER = 20  # good runs after which a failure is history
+_NEWEST_RUNS = 200  # of the hook log: older runs say little about today
+_RUNS_TO_RECOVER = 20  # good runs after which a failure is history
 _SLOW_MS = 150.0  # the target for p95 of `hook user-prompt-submit`
 _DELETED_AFTER_DAYS = 30  # Claude Code's own, where no settings say another
 _PROJECT_SETTINGS = ("settings.json", "settings.local.json")  # the last one counts
@@ -80,7 +80,7 @@ class HookRuns(msgspec.Struct, frozen=True):
 
 def hook_runs(home: Path) -> HookRuns:
     """Count the last runs in the hook log."""
-    runs = hook_log.runs(str(home))[-_RUNS:]
+    runs = hook_log.runs(str(home))[-_NEWEST_RUNS:]
     failures = [run for run in runs if run.get("outcome") in ("failed", "gave_up")]
     # In an earlier version a run could wait for a model; a rescue searches, and has its own limit.
     ours = [run for run in runs if not run.get("model") and run.get("event") not in AFTER_TOOLS]
@@ -114,40 +114,45 @@ def check_hook_runs(home: Path) -> Iterator[HealthCheck]:
     )
     do = "knowbound explain hook-failed"
     for reason, count in found.reasons.items():
-        state = NOTE if found.good_since >= _OVER else PROBLEM
+        state = NOTE if found.good_since >= _RUNS_TO_RECOVER else PROBLEM
         yield HealthCheck("hook failures", state, f"{count} × {reason} (last failure {found.last_failure})", do)
 
 
 def check_transcripts(settings: Settings, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
     """Say when Claude Code deletes the oldest transcript of this project, and how many ended transcripts are unread."""
     config = Path(environ.get("CLAUDE_CONFIG_DIR") or Path(environ.get("HOME") or Path.home()) / ".claude")
-    found = {str(path): path.stat() for path in (config / "projects" / claude_project(settings.root)).glob("*.jsonl")}
-    if not found:
+    transcripts = {
+        str(path): path.stat() for path in (config / "projects" / claude_project(settings.root)).glob("*.jsonl")
+    }
+    if not transcripts:
         return
     days = _DELETED_AFTER_DAYS
     for folder, name in ((config, "settings.json"), *((settings.root / ".claude", file) for file in _PROJECT_SETTINGS)):
         with suppress(OSError, ValueError, AttributeError):
             given = json.loads((folder / name).read_bytes()).get("cleanupPeriodDays")
             days = given if isinstance(given, int) else days
-    oldest = datetime.fromtimestamp(min(file.st_mtime for file in found.values()), UTC)
+    oldest = datetime.fromtimestamp(min(file.st_mtime for file in transcripts.values()), UTC)
     with suppress(OverflowError):  # so many days mean never
-        when = f"; it deletes the oldest after {oldest + timedelta(days=days):%Y-%m-%d} (cleanupPeriodDays {days})"
-        ended = (datetime.now(UTC) - timedelta(minutes=_LATE_MINUTES)).timestamp()
-        known = set(all_rows(settings.home / FINDINGS, "SELECT path, size, mtime_ns FROM file"))
+        deletion = f"; it deletes the oldest after {oldest + timedelta(days=days):%Y-%m-%d} (cleanupPeriodDays {days})"
+        ended_before = (datetime.now(UTC) - timedelta(minutes=_LATE_MINUTES)).timestamp()
+        read_files = set(all_rows(settings.home / FINDINGS, "SELECT path, size, mtime_ns FROM file"))
         unread = sum(
-            (path, file.st_size, file.st_mtime_ns) not in known for path, file in found.items() if file.st_mtime < ended
+            (path, file.st_size, file.st_mtime_ns) not in read_files
+            for path, file in transcripts.items()
+            if file.st_mtime < ended_before
         )
-        said = f"{len(found)} of Claude Code, {f'{unread} not read yet' if unread else 'all that ended are read'}{when}"
-        yield HealthCheck("transcripts", NOTE if unread else OK, said, "knowbound observe" if unread else "")
+        reading = f"{unread} not read yet" if unread else "all that ended are read"
+        summary = f"{len(transcripts)} of Claude Code, {reading}{deletion}"
+        yield HealthCheck("transcripts", NOTE if unread else OK, summary, "knowbound observe" if unread else "")
 
 
 def check_interruptions(home: Path) -> Iterator[HealthCheck]:
     """Count the interruptions of the last days that a person called wrong; more than one of a kind is too many."""
-    found = wrong_shares(home)
-    if found:
-        shown = ", ".join(f"{share.wrong} of {share.all} {share.kind}s" for share in found)
+    shares = wrong_shares(home)
+    if shares:
+        shown = ", ".join(f"{share.wrong} of {share.all} {share.kind}s" for share in shares)
         yield HealthCheck("interruptions", OK, f"called wrong in the last {DAYS} days: {shown}")
-    for share in found:
+    for share in shares:
         if share.wrong > MOST_WRONG:
             do = f"go quiet: {QUIET[share.kind]}"
             yield HealthCheck("interruptions", NOTE, f"{share.wrong} of {share.all} {share.kind}s were wrong", do)
@@ -163,9 +168,9 @@ def check_permission(settings: Settings) -> Iterator[HealthCheck]:
         yield HealthCheck("model", NOTE, f"{key} was replaced by [model] of the config; it still counts")
     name = judge_for(settings, ModelTask.TURNS)
     if parse_name(name).provider is Provider.RULES:
-        there = [program for program in ("claude", "codex") if find_client(program)]
-        could = f"; {' and '.join(there)} could be asked: knowbound model" if there else " (knowbound model)"
-        yield HealthCheck("model", OK, f"none: rules decide alone{could}")
+        clients = [program for program in ("claude", "codex") if find_client(program)]
+        suggestion = f"; {' and '.join(clients)} could be asked: knowbound model" if clients else " (knowbound model)"
+        yield HealthCheck("model", OK, f"none: rules decide alone{suggestion}")
         return
     used, background = used_today(background=False), load_permission().background
     where = "commands and the background" if background else "commands"
@@ -180,24 +185,24 @@ def check_permission(settings: Settings) -> Iterator[HealthCheck]:
 
 def check_scoring(settings: Settings) -> Iterator[HealthCheck]:
     """Check the queue of ended turns, the worker's last run, and turns without verdicts."""
-    score = "knowbound quality score"
+    command = "knowbound quality score"
     waiting, last = Queue(settings.home).pending() or [], SCORING.last_note(str(settings.home))
     if not waiting and last is None:
         return
-    ran = f"the last run, {last['time']}, {_outcome_of(last)}" if last else "the worker has not run yet"
-    found = f"{len(waiting)} in the queue; {ran}"
+    last_run = f"the last run, {last['time']}, {_outcome_of(last)}" if last else "the worker has not run yet"
+    found = f"{len(waiting)} in the queue; {last_run}"
     if last is not None and last["event"] == FAILED:
         state = PROBLEM if waiting else NOTE  # the verb does not write that log
-        yield HealthCheck("scoring", state, found, f"{score} --queue")
-    elif _is_any_late(waiting) and not SCORING.is_running(str(settings.home)):
-        yield HealthCheck("scoring", PROBLEM, found, f"{score} --queue")
+        yield HealthCheck("scoring", state, found, f"{command} --queue")
+    elif _is_any_overdue(waiting) and not SCORING.is_running(str(settings.home)):
+        yield HealthCheck("scoring", PROBLEM, found, f"{command} --queue")
     else:
         yield HealthCheck("scoring", OK, found)
     # A shared log is not asked.
     query = "SELECT problem, count(*) OVER () FROM kms_quality_log WHERE problem <> '' ORDER BY scored_at DESC LIMIT 1"
     if row := first_row(settings.home / ITEMS, query):
         found = f"{row[1]} in the log without verdicts; the last: {row[0]}"
-        yield HealthCheck("unscored turns", PROBLEM, found, f"{score} --again")
+        yield HealthCheck("unscored turns", PROBLEM, found, f"{command} --again")
 
 
 def _outcome_of(run: dict[str, Any]) -> str:
@@ -208,7 +213,7 @@ def _outcome_of(run: dict[str, Any]) -> str:
     return f"scored {run.get('turns')} turns"
 
 
-def _is_any_late(waiting: list[EndedRecord]) -> bool:
+def _is_any_overdue(waiting: list[EndedRecord]) -> bool:
     """Report whether a turn waits longer than any worker that its hook could have started."""
     latest = (datetime.now(UTC) - timedelta(minutes=_LATE_MINUTES)).strftime("%Y-%m-%dT%H:%M:%SZ")
     return any(record.time < latest for record in waiting)
@@ -221,8 +226,8 @@ def _is_any_late(waiting: list[EndedRecord]) -> bool:
 
 _MOST_SHARE = 0.01  # of a turn's wall time, and of a session's input
 _MOST_PER_100_CALLS = 1.0  # seconds
-_SESSIONS = 20  # the newest, whose transcripts are read
-_LARGEST = 64 * 1024 * 1024  # bytes of a transcript that is read
+_NEWEST_SESSIONS = 20  # the newest, whose transcripts are read
+_LARGEST_TRANSCRIPT = 64 * 1024 * 1024  # bytes of a transcript that is read
 
 
 class HookTime(NamedTuple):
@@ -264,25 +269,29 @@ def hook_time(home: Path, records: list[InjectionRecord]) -> HookTime:
         if record.event == "user-prompt-submit" and record.turn_key
     }
     rescues: dict[tuple[str, str], float] = defaultdict(float)
-    for rescue in _joined(home, RESCUES):
+    for rescue in _joined_records(home, RESCUES):
         rescues[_turn_of(rescue)] += float(rescue.get("ms", 0.0))
-    total = HookTime(0, 0.0, 0.0, 0, 0.0)
-    for end in _joined(home, ENDED):
+    total = HookTime(turns=0, wall_seconds=0.0, hook_seconds=0.0, tool_calls=0, tool_seconds=0.0)
+    for end in _joined_records(home, ENDED):
         key = _turn_of(end)
         prompt = prompts.get(key)
         if end.get("event") != STOP or prompt is None:
             continue
-        wall = (_moment(end["time"]) - _moment(prompt.time)).total_seconds()
-        calls, of_tools = int(end.get("tool_calls", 0)), float(end.get("tool_ms", 0.0))
-        spent = (prompt.ms or 0.0) + float(end.get("ms", 0.0)) + (of_tools or rescues[key])
+        wall = (_datetime_of(end["time"]) - _datetime_of(prompt.time)).total_seconds()
+        calls, tool_ms = int(end.get("tool_calls", 0)), float(end.get("tool_ms", 0.0))
+        # The server's sum of tool events has the rescues in it; where processes answered, only rescues are recorded.
+        spent_ms = (prompt.ms or 0.0) + float(end.get("ms", 0.0)) + (tool_ms or rescues[key])
         total = HookTime(
-            total.turns + 1, total.wall_seconds + max(0.0, wall), total.hook_seconds + spent / 1000,
-            total.tool_calls + calls, total.tool_seconds + of_tools / 1000,
-        )  # fmt: skip
+            turns=total.turns + 1,
+            wall_seconds=total.wall_seconds + max(0.0, wall),
+            hook_seconds=total.hook_seconds + spent_ms / 1000,
+            tool_calls=total.tool_calls + calls,
+            tool_seconds=total.tool_seconds + tool_ms / 1000,
+        )
     return total
 
 
-def _joined(home: Path, folder: str) -> Iterable[dict[str, Any]]:
+def _joined_records(home: Path, folder: str) -> Iterable[dict[str, Any]]:
     """Return the records of a log, each joined from its lines."""
     found: dict[str, dict[str, Any]] = defaultdict(dict)
     for path in day_files(home, folder):
@@ -300,21 +309,21 @@ def injected_tokens(records: list[InjectionRecord]) -> tuple[int, int, int]:
     sessions: dict[str, list[InjectionRecord]] = defaultdict(list)
     for record in records:
         sessions[record.session].append(record)
-    injected = read = counted = 0
-    for of_session in list(sessions.values())[-_SESSIONS:]:
+    injected_count = read_tokens = session_count = 0
+    for of_session in list(sessions.values())[-_NEWEST_SESSIONS:]:
         transcript = next((record.transcript for record in reversed(of_session) if record.transcript), "")
-        new = _input_tokens(Path(transcript)) if transcript else 0
-        if new:
+        new_tokens = _input_tokens(Path(transcript)) if transcript else 0
+        if new_tokens:
             delivered = sum(record.tokens for record in of_session if record.delivered)
-            injected += delivered + sum(record.late_tokens for record in of_session if record.late_delivered)
-            read, counted = read + new, counted + 1
-    return injected, read, counted
+            injected_count += delivered + sum(record.late_tokens for record in of_session if record.late_delivered)
+            read_tokens, session_count = read_tokens + new_tokens, session_count + 1
+    return injected_count, read_tokens, session_count
 
 
 def _input_tokens(transcript: Path) -> int:
     """Return the input tokens of a session that no cache gave; 0 if they are unknown."""
     try:
-        if transcript.stat().st_size > _LARGEST:
+        if transcript.stat().st_size > _LARGEST_TRANSCRIPT:
             return 0
         lines = json_lines(str(transcript))
     except OSError:
@@ -331,5 +340,5 @@ def _input_tokens(transcript: Path) -> int:
     return sum(by_message.values())
 
 
-def _moment(text: object) -> datetime:
+def _datetime_of(text: object) -> datetime:
     return datetime.fromisoformat(str(text))

@@ -20,20 +20,20 @@ from knowbound.lessons.rescue.words import FOUND
 from knowbound.text.redact import redact
 
 _NAME, _RUNS_NAME = "hook model", "hook model runs"
-_LAST = 200  # prompts: older prompts say little about today
-_FEWEST = 10  # choices that a share needs
+_NEWEST_PROMPTS = 200  # older prompts say little about today
+_FEWEST_CHOICES = 10  # choices that a share needs
 # Of recorded turns of Claude Code, a choice comes before the first edit in 83% after 3 s, 69% after 6 s, 60% after 12 s
 # and 45% after 24 s (`python -m bench.late`, lower bounds): in one half after about 20 s.
-_HALF_MS = 20_000
-_DO = "knowbound explain hook-model"
+_HALF_IN_TIME_MS = 20_000
+_EXPLAIN = "knowbound explain hook-model"
 
 
 def check_model(settings: Settings, environ: Mapping[str, str], found: Sequence[Installation]) -> Iterator[HealthCheck]:
     """Check the model that chooses what is injected, if there is one."""
     model = chooser(settings)
     if model or rescuer(settings):
-        yield from _missing_hooks(found)
-    yield from _rescues(settings)
+        yield from _check_hooks(found)
+    yield from _check_rescues(settings)
     if not model:
         return
     try:
@@ -41,15 +41,15 @@ def check_model(settings: Settings, environ: Mapping[str, str], found: Sequence[
     except ConfigError as error:
         yield HealthCheck(_NAME, PROBLEM, f"model.tasks.choose: {error}", "knowbound judge list")
         return
-    says = f"{redact(model)} chooses what is injected"
+    summary = f"{redact(model)} chooses what is injected"
     if missing_key:
-        yield HealthCheck(_NAME, NOTE, f"{says}, but {missing_key} is not set here", _DO)
+        yield HealthCheck(_NAME, NOTE, f"{summary}, but {missing_key} is not set here", _EXPLAIN)
     else:
-        yield HealthCheck(_NAME, OK, f"{says}, while the agent works")
-    yield from _runs(settings)
+        yield HealthCheck(_NAME, OK, f"{summary}, while the agent works")
+    yield from _check_choices(settings)
 
 
-def _missing_hooks(found: Sequence[Installation]) -> Iterator[HealthCheck]:
+def _check_hooks(found: Sequence[Installation]) -> Iterator[HealthCheck]:
     for installation in found:
         after_tools = [hook for hook in installation.tool_hooks if hook.event == "PostToolUse"]
         if installation.hooks and installation.scope != "project" and all(hook.matcher for hook in after_tools):
@@ -57,9 +57,9 @@ def _missing_hooks(found: Sequence[Installation]) -> Iterator[HealthCheck]:
             yield HealthCheck(installation.name, NOTE, lacks, installation.install_command)
 
 
-def _rescues(settings: Settings) -> Iterator[HealthCheck]:
+def _check_rescues(settings: Settings) -> Iterator[HealthCheck]:
     """Check how the model did for the last misses that rules were silent about."""
-    asked = [miss for miss in read_rescues(settings.home)[-_LAST:] if miss.model]
+    asked = [miss for miss in read_rescues(settings.home)[-_NEWEST_PROMPTS:] if miss.model]
     if not asked:
         return
     failed = [miss for miss in asked if miss.problem]
@@ -67,7 +67,7 @@ def _rescues(settings: Settings) -> Iterator[HealthCheck]:
     found += f"{sum(miss.status == FOUND for miss in asked)}, in time for {sum(bool(miss.late_at) for miss in asked)}, "
     reasons = Counter(miss.problem for miss in failed)
     found += f"and failed for {len(failed)}" + "".join(f"; {n} × {why}" for why, n in reasons.most_common(2))
-    yield HealthCheck("rescue model runs", _state(len(asked), len(failed)), found, _DO if failed else "")
+    yield HealthCheck("rescue model runs", _state_of(len(asked), len(failed)), found, _EXPLAIN if failed else "")
 
 
 def _missing_key(model: str, environ: Mapping[str, str]) -> str:
@@ -79,36 +79,34 @@ def _missing_key(model: str, environ: Mapping[str, str]) -> str:
     return key if key and name.provider is not Provider.URL and not environ.get(key) else ""
 
 
-def _runs(settings: Settings) -> Iterator[HealthCheck]:
+def _check_choices(settings: Settings) -> Iterator[HealthCheck]:
     """Check how the model did for the last prompts, and how many of its choices came in time."""
-    asked = [record for record in read_log(settings.home).records[-_LAST:] if record.chooser_outcome]
+    asked = [record for record in read_log(settings.home).records[-_NEWEST_PROMPTS:] if record.chooser_outcome]
     if not asked:
         return
     failed = [record for record in asked if record.chooser_outcome == FAILED]
     found = f"of the last {len(asked)} prompts it chose for {len(asked) - len(failed)}, and failed for "
     reasons = Counter(record.chooser_problem or record.reason or "unknown" for record in failed)
     found += f"{len(failed)}" + "".join(f"; {n} × {why}" for why, n in reasons.most_common(2))
-    yield HealthCheck(_RUNS_NAME, _state(len(asked), len(failed)), found, _DO if failed else "")
+    yield HealthCheck(_RUNS_NAME, _state_of(len(asked), len(failed)), found, _EXPLAIN if failed else "")
     late = [record for record in asked if record.late]
     if late:
-        yield _in_time(late)
+        yield _check_delivery(late)
 
 
-def _state(asked: int, failed: int) -> str:
+def _state_of(asked: int, failed: int) -> str:
     return PROBLEM if failed == asked else NOTE if failed else OK
 
 
-def _in_time(late: Sequence[InjectionRecord]) -> HealthCheck:
+def _check_delivery(late: Sequence[InjectionRecord]) -> HealthCheck:
     """Check the share of later choices that reached the agent before its first edit."""
     delivered = [record for record in late if record.late_delivered]
-    before = sum(not record.late_after_edit for record in delivered)
+    before_edit = sum(not record.late_after_edit for record in delivered)
     ms = median(record.chooser_ms or 0.0 for record in late)
-    found = (
-        f"of {len(late)} later choices {len(delivered)} were injected, {before} before the first edit that hooks saw"
-    )
-    found += f"; the model took {ms / 1000:.1f} s (median)"
-    is_slow = 2 * before < len(late) if len(late) >= _FEWEST else ms > _HALF_MS
+    found = f"of {len(late)} later choices {len(delivered)} were injected, {before_edit} before the first edit that "
+    found += f"hooks saw; the model took {ms / 1000:.1f} s (median)"
+    is_slow = 2 * before_edit < len(late) if len(late) >= _FEWEST_CHOICES else ms > _HALF_IN_TIME_MS
     if not is_slow:
         return HealthCheck("late choices", OK, found)
-    do = 'name a quicker model, or choose by rules alone (model.tasks.choose = "none")'
-    return HealthCheck("late choices", NOTE, f"{found}: fewer than half come in time", do)
+    advice = 'name a quicker model, or choose by rules alone (model.tasks.choose = "none")'
+    return HealthCheck("late choices", NOTE, f"{found}: fewer than half come in time", advice)

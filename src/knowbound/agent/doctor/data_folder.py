@@ -60,12 +60,12 @@ def check_databases(home: Path) -> Iterator[HealthCheck]:
         try:
             if db := open_read_only(home / name):
                 with closing(db):
-                    yield _database(name, db)
+                    yield _check_database(name, db)
         except sqlite3.Error as error:
             yield HealthCheck(name, PROBLEM, f"cannot be opened: {error}", "knowbound explain store-unwritable")
 
 
-def _database(name: str, db: sqlite3.Connection) -> HealthCheck:
+def _check_database(name: str, db: sqlite3.Connection) -> HealthCheck:
     try:
         version = db.execute("PRAGMA user_version").fetchone()[0]
         health = db.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -103,25 +103,27 @@ def check_index(settings: Settings) -> Iterator[HealthCheck]:
             return
         with closing(db):
             rows = db.execute("SELECT backend, count(*), sum(served) FROM item GROUP BY backend ORDER BY backend")
-            held = {backend: (items, served) for backend, items, served in rows}
+            counts = {backend: (items, served) for backend, items, served in rows}
             stamps = db.execute("SELECT key FROM meta WHERE key LIKE 'stamp %'")
-            stamped = {key.removeprefix("stamp ") for (key,) in stamps}
+            synchronised = {key.removeprefix("stamp ") for (key,) in stamps}
             tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}  # not in every schema
-            left = [db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in _UNFINISHED & tables]
+            unfinished_counts = [
+                db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in _UNFINISHED & tables
+            ]
     except sqlite3.Error:
         return  # the check of the databases names it
-    for backend in sorted({*held, *settings.kms_backends}):
-        items, served = held.get(backend, (0, 0))
+    for backend in sorted({*counts, *settings.kms_backends}):
+        items, served = counts.get(backend, (0, 0))
         name = f"index of {backend}"
         if backend not in settings.kms_backends:
             yield HealthCheck(name, NOTE, f"{items} items of a backend not in use", "knowbound kms sync")
-        elif backend not in stamped:
+        elif backend not in synchronised:
             yield HealthCheck(name, PROBLEM, "never synchronised", "knowbound kms sync")
         else:
             yield HealthCheck(name, OK, f"{items} items, {served} served")
-    if not any(served for _, served in held.values()):
+    if not any(served for _, served in counts.values()):
         yield HealthCheck("items", NOTE, "none: no sentence is stored to be injected", "knowbound kms import docs")
-    if any(left):
+    if any(unfinished_counts):
         yield HealthCheck("index", PROBLEM, "a writer was killed: its change is to be completed", "knowbound kms sync")
 
 
@@ -129,10 +131,11 @@ def check_freshness(settings: Settings) -> Iterator[HealthCheck]:
     """Check each shared backend: an index older than the bound is a problem if agents work with it."""
     for name in settings.shared_backends:
         found = freshness_of(settings.home, name)
-        yield HealthCheck(f"sync of {name}", *_freshness(settings, found))
+        yield HealthCheck(f"sync of {name}", *_freshness_finding(settings, found))
 
 
-def _freshness(settings: Settings, found: Freshness) -> tuple[str, str, str]:
+def _freshness_finding(settings: Settings, found: Freshness) -> tuple[str, str, str]:
+    """Return the state, the finding and the command of the check of one backend."""
     bound, sync = f"kms.sync_seconds = {settings.kms_sync_seconds}", "knowbound kms sync"
     if found.reason:
         return PROBLEM, f"failing since {found.failing_since}, last current {found.current_at}: {found.reason}", sync
@@ -147,11 +150,11 @@ def _is_agent_working(settings: Settings) -> bool:
     """Report whether a hook ran lately enough for a worker to run, and long enough ago for it to have synchronised."""
     runs = [str(run.get("time", "")) for run in hook_log.runs(str(settings.home))]
     now = time.time()
-    first, last = (
+    earliest, latest = (
         datetime.fromtimestamp(now - seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         for seconds in (IDLE_SECONDS, 3 * settings.kms_sync_seconds)
     )
-    return any(first <= run <= last for run in runs)
+    return any(earliest <= run <= latest for run in runs)
 
 
 def check_source_index(settings: Settings) -> Iterator[HealthCheck]:

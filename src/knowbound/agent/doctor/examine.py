@@ -68,7 +68,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
         "model": lambda: activity.check_permission(settings),
         "switch": check_switch,
         "telemetry": lambda: check_telemetry(settings.root, environ),
-        "hooks": lambda: _installed(settings, environ, has_store=has_store),
+        "hooks": lambda: _check_agents(settings, environ, has_store=has_store),
         "extras": lambda: check_extras(settings),
     }
     for name, check in ((of_store if has_store else {}) | of_agents).items():
@@ -76,7 +76,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
     return checks
 
 
-def _installed(settings: Settings, environ: Mapping[str, str], *, has_store: bool) -> Iterator[HealthCheck]:
+def _check_agents(settings: Settings, environ: Mapping[str, str], *, has_store: bool) -> Iterator[HealthCheck]:
     left = TimeLeft(_TRIAL_SECONDS)
     found = find_installations(settings.root, environ)
     yield from _safely("hooks", lambda: check_installations(found, settings.root, environ))
@@ -141,11 +141,11 @@ def as_json(checks: list[HealthCheck], settings: Settings) -> dict[str, Any]:
         "off": off_state() is not None or is_off_by_policy(),
         "policy": policy_files(),
         "checks": checks,
-        "hooks": _runs(settings.home),
+        "hooks": _hook_runs_as_json(settings.home),
     }
 
 
-def _runs(home: Path) -> dict[str, Any] | None:
+def _hook_runs_as_json(home: Path) -> dict[str, Any] | None:
     try:
         found = activity.hook_runs(home)
         return {**msgspec.to_builtins(found), "told": found.injected}  # the key of version 0.1.0

@@ -78,13 +78,14 @@ def find_installations(root: Path, environ: Mapping[str, str]) -> list[Installat
             except InputError:
                 continue  # the agent has no such scope, or the project made its file a link
             for file in installed.files:
-                _read(file, installed)
+                _add_entries(file, installed)
             if installed.hooks or installed.servers or installed.problems or installed.disabled_in:
                 found.append(installed)
     return found
 
 
-def _read(file: clients.SettingsFile, installed: Installation) -> None:
+def _add_entries(file: clients.SettingsFile, installed: Installation) -> None:
+    """Add our entries in a settings file to its installation, or the problem with the file."""
     try:
         value = value_of(file, file.path.read_text("utf-8"))
         ours = entries_in(file, value)
@@ -113,7 +114,7 @@ def check_installations(found: list[Installation], root: Path, environ: Mapping[
             found_there = f"{path} switches off all hooks of {installation.agent}: disableAllHooks"
             yield HealthCheck(installation.name, PROBLEM, found_there, f"remove disableAllHooks from {path}")
         if installation.hooks or installation.servers:
-            yield _check(installation, root, environ)
+            yield _check_entries(installation, root, environ)
     plugins = plugin_agents(root, environ)
     hooked = {installation.agent for installation in found if installation.hooks}
     yield from check_plugins(plugins, hooked, managed_folder(), environ)
@@ -122,8 +123,8 @@ def check_installations(found: list[Installation], root: Path, environ: Mapping[
     yield from _check_double_scopes(found)
 
 
-def _check(installed: Installation, root: Path, environ: Mapping[str, str]) -> HealthCheck:
-    """Return the worst finding about an installation."""
+def _check_entries(installed: Installation, root: Path, environ: Mapping[str, str]) -> HealthCheck:
+    """Return the worst finding about the entries of an installation."""
     try:
         wanted = installed.wanted()
     except InputError as error:
@@ -131,20 +132,20 @@ def _check(installed: Installation, root: Path, environ: Mapping[str, str]) -> H
     where = ", ".join(str(file.path) for file in installed.files if file.has_hooks)
     servers = [str(server.get("command", "")) for server in installed.servers]
     programs = {word for hook in installed.hooks for word in clients.hook_words(hook.command)[:1]} | {*servers}
-    gone = sorted(name for name in programs if not shutil.which(name, path=search_path(root, environ)))
+    missing_programs = sorted(name for name in programs if not shutil.which(name, path=search_path(root, environ)))
     events = Counter(hook.event for hook in installed.hooks)
     lacking = [event for event in wanted.hooks if event not in events] + ["the MCP server"] * (not servers)
-    extra = [event for event, times in events.items() if event not in wanted.hooks or times > 1]
-    others = [hook.command for hook in installed.hooks if hook.command != wanted.command(hook.event)]
-    others += [program for program in servers if program != wanted.server["command"]]
-    if gone and installed.scope == "project" and not os.path.isabs(gone[0]):
-        found = f"{where} calls {gone[0]}, which is not on the PATH: on this machine it does nothing"
+    superfluous = [event for event, times in events.items() if event not in wanted.hooks or times > 1]
+    other_commands = [hook.command for hook in installed.hooks if hook.command != wanted.command(hook.event)]
+    other_commands += [program for program in servers if program != wanted.server["command"]]
+    if missing_programs and installed.scope == "project" and not os.path.isabs(missing_programs[0]):
+        found = f"{where} calls {missing_programs[0]}, which is not on the PATH: on this machine it does nothing"
         return HealthCheck(installed.name, PROBLEM, found, path_command())
     for state, wrong, found in (  # the worst first
-        (PROBLEM, gone[:1], "calls {}, which is not there"),
+        (PROBLEM, missing_programs[:1], "calls {}, which is not there"),
         (PROBLEM, lacking, "has an incomplete or earlier set, without {}"),
-        (PROBLEM, extra, "has hooks of an earlier version: {}"),
-        (NOTE, others[:1], "calls another installation, or was written by an earlier version: {}"),
+        (PROBLEM, superfluous, "has hooks of an earlier version: {}"),
+        (NOTE, other_commands[:1], "calls another installation, or was written by an earlier version: {}"),
     ):
         if wrong:
             found = f"{where} {found.format(', '.join(wrong))}"  # noqa: PLW2901
@@ -182,7 +183,7 @@ def plugin_agents(root: Path, environ: Mapping[str, str]) -> list[str]:
     """Return the agents whose own settings have the plugin switched on."""
     found = []
     for agent in clients.AGENTS:
-        tables = (_value(file.path) for file in clients.settings_files(agent, "user", root, environ))
+        tables = (_settings_in(file.path) for file in clients.settings_files(agent, "user", root, environ))
         if any(map(_has_plugin, tables)):
             found.append(agent)
     return found
@@ -193,17 +194,19 @@ def check_plugins(
 ) -> Iterator[HealthCheck]:
     """Say where the plugin is on, whether it is set up, and whether the administrator lets hooks run."""
     home = Path(environ.get("HOME") or Path.home())
-    kept = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "knowbound"
-    call = {"claude-code": "/knowbound setup", "codex": "$knowbound setup"}
+    plugin_data = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "knowbound"
+    setup_calls = {"claude-code": "/knowbound setup", "codex": "$knowbound setup"}
     for agent in agents:
         name = f"{agent} (plugin)"
         if agent in with_hooks:
             yield HealthCheck(name, OK, "it gives way to the hooks in your settings")
-        elif (kept / "current").is_file():
-            yield HealthCheck(name, OK, f"it answers hooks, from {kept}")
+        elif (plugin_data / "current").is_file():
+            yield HealthCheck(name, OK, f"it answers hooks, from {plugin_data}")
         else:
-            yield HealthCheck(name, NOTE, "it is not set up: its hooks are silent", f"type {call[agent]} in {agent}")
-    settings = _value(managed / "managed-settings.json")
+            yield HealthCheck(
+                name, NOTE, "it is not set up: its hooks are silent", f"type {setup_calls[agent]} in {agent}"
+            )
+    settings = _settings_in(managed / "managed-settings.json")
     if settings.get("allowManagedHooksOnly") is True and not _has_plugin(settings):
         found = f"{managed} allows managed hooks only: hooks of yours and of your plugins do not run"
         yield HealthCheck("claude-code (managed)", NOTE, found, "ask your administrator: docs/rollout.md")
@@ -219,7 +222,7 @@ def _has_plugin(settings: Mapping[str, Any]) -> bool:
     return False
 
 
-def _value(path: Path) -> dict[str, Any]:
+def _settings_in(path: Path) -> dict[str, Any]:
     """Return a settings file; {} for a file that cannot be read, which another check names."""
     try:
         text = path.read_text("utf-8")
@@ -234,7 +237,7 @@ def _value(path: Path) -> dict[str, Any]:
 # definition as compact JSON with sorted keys.
 
 _REVIEW = "open Codex, enter /hooks and trust them"
-_DEFAULT_SECONDS = 600
+_CODEX_SECONDS = 600  # its timeout of a hook that names none
 _NO_MATCHER = ("UserPromptSubmit", "Stop")  # events whose matcher Codex ignores
 
 
@@ -242,7 +245,7 @@ def check_codex_trust(found: list[Installation], root: Path, environ: Mapping[st
     """Check that each installation in Codex is reviewed as it is now, and not switched off."""
     for installation in found:
         if installation.agent == "codex" and installation.hooks:
-            yield _check_trust(installation, root, _config(root, environ))
+            yield _check_trust(installation, root, _codex_config(root, environ))
 
 
 def _check_trust(installed: Installation, root: Path, config: Mapping[str, Any] | None) -> HealthCheck:
@@ -286,7 +289,7 @@ def hash_of(hook: OurHook) -> str:
     handler: dict[str, Any] = {
         "type": "command",
         "command": hook.command,
-        "timeout": entry.get("timeout", _DEFAULT_SECONDS),
+        "timeout": entry.get("timeout", _CODEX_SECONDS),
         "async": bool(entry.get("async", False)),
     }
     handler |= {key: entry[key] for key in ("statusMessage", "additionalContextLimit") if entry.get(key) is not None}
@@ -297,7 +300,7 @@ def hash_of(hook: OurHook) -> str:
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def _config(root: Path, environ: Mapping[str, str]) -> Mapping[str, Any] | None:
+def _codex_config(root: Path, environ: Mapping[str, str]) -> Mapping[str, Any] | None:
     """Read the user's own config; Codex reads trust from no other."""
     path = clients.settings_files("codex", "user", root, environ)[1].path
     try:
@@ -310,8 +313,8 @@ def _config(root: Path, environ: Mapping[str, str]) -> Mapping[str, Any] | None:
 
 def _is_trusted_project(config: Mapping[str, Any], root: Path) -> bool:
     projects = config.get("projects")
-    project = projects.get(str(root)) if isinstance(projects, dict) else None
-    return isinstance(project, dict) and project.get("trust_level") == "trusted"
+    table = projects.get(str(root)) if isinstance(projects, dict) else None
+    return isinstance(table, dict) and table.get("trust_level") == "trusted"
 
 
 def _snake(event: str) -> str:

@@ -29,9 +29,8 @@ from knowbound.process import Program, run
 from knowbound.store.data_dir import INDEX
 from knowbound.text.redact import excerpt
 
-_LONGEST_PROMPT = 300
-_LONGEST_REASON = 300
-_PROMPT = "knowbound doctor asks whether the hook answers"
+_LONGEST_PROMPT = _LONGEST_REASON = 300  # characters
+_FALLBACK_PROMPT = "knowbound doctor asks whether the hook answers"
 _EXPLAIN = "knowbound explain hook-failed"
 _WORKED = ("injected", "indexed", "queued", "rescued", "nothing", "off")  # outcomes of a hook
 
@@ -41,9 +40,9 @@ def check_proof(
 ) -> Iterator[HealthCheck]:
     """Try the hooks and the server of each installation, each command once."""
     prover = _Prover(settings, environ, left, has_store)
-    own = {installation.agent for installation in found if installation.hooks and installation.scope == "user"}
+    with_user_hooks = {installed.agent for installed in found if installed.hooks and installed.scope == "user"}
     for installation in found:
-        if installation.scope == "project" and installation.agent in own:
+        if installation.scope == "project" and installation.agent in with_user_hooks:
             yield HealthCheck(f"{installation.name} hooks", OK, "shared; they give way to your own (user)")
         elif installation.hooks:
             yield prover.prove_hooks(installation)
@@ -52,11 +51,13 @@ def check_proof(
 
 
 class _Prover:
+    """Tries the hooks and servers of one project within one time limit."""
+
     def __init__(self, settings: Settings, environ: Mapping[str, str], left: TimeLeft, has_store: bool) -> None:
         self._settings, self._environ, self._left = settings, environ, left
         self._home = str(settings.home) if has_store else ""
-        self._prompt = _words_of_an_item(settings.home) if has_store else ""
-        self._tried: dict[tuple[str, str], HookTrial] = {}
+        self._prompt = _words_of_newest_item(settings.home) if has_store else ""
+        self._trials: dict[tuple[str, str], HookTrial] = {}
 
     def prove_hooks(self, installed: Installation) -> HealthCheck:
         """Try all events of an installation; the first failure is the result."""
@@ -67,7 +68,7 @@ class _Prover:
                 return _not_run(name, installed, hook.command)
             if self._left.at_most(1.0) <= 0:
                 return HealthCheck(name, NOTE, f"{hook.event} was not tried: no time was left", "knowbound doctor")
-            trial = self._try(hook)
+            trial = self._trial_of(hook)
             if check := self._problem_of(name, installed, hook, trial):
                 return check
             slowest = max(slowest, trial.ms)
@@ -84,26 +85,26 @@ class _Prover:
             what = "the data folder is not used"
         return HealthCheck(name, OK, f"{events} answer within {slowest:.0f} ms; {what}")
 
-    def _try(self, hook: OurHook) -> HookTrial:
+    def _trial_of(self, hook: OurHook) -> HookTrial:
         key = (hook.command, hook.event)
-        if key not in self._tried:
-            payload = _payload(hook.event, self._settings.root, self._prompt or _PROMPT)
-            self._tried[key] = try_hook(hook.command, payload, self._settings.root, self._environ, self._left)
-        return self._tried[key]
+        if key not in self._trials:
+            payload = _payload(hook.event, self._settings.root, self._prompt or _FALLBACK_PROMPT)
+            self._trials[key] = try_hook(hook.command, payload, self._settings.root, self._environ, self._left)
+        return self._trials[key]
 
     def _problem_of(self, name: str, installed: Installation, hook: OurHook, trial: HookTrial) -> HealthCheck | None:
         """Return the worst of what is wrong with a trial."""
         report, outcome = trial.report, trial.report.get("outcome")
         version, uses = _shown(report.get("version")), _shown(report.get("home")) or "no data folder"
         is_elsewhere = outcome != "off" and self._home and report.get("home", "") != self._home
-        for is_so, found, do in (
+        for is_wrong, found, do in (
             (trial.problem, f": {_shown(trial.problem)}", installed.install_command),
             (not report, " runs, but says nothing of itself: it is of an earlier version", installed.install_command),
             (version != __version__, f" runs version {version}, this is {__version__}", installed.install_command),
             (outcome not in _WORKED, f" {_shown(outcome)}: {_shown(report.get('reason'))}", _EXPLAIN),
             (is_elsewhere, f" uses {uses}, not {self._home}", "knowbound trust"),
         ):
-            if is_so:
+            if is_wrong:
                 return HealthCheck(name, PROBLEM, f"{hook.event}{found}", do)
         return None
 
@@ -116,8 +117,8 @@ class _Prover:
             return _not_run(name, installed, " ".join(words))
         if self._left.at_most(1.0) <= 0:
             return HealthCheck(name, NOTE, "was not tried: no time was left", "knowbound doctor")
-        own = server.get("env")
-        variables = {str(key): str(value) for key, value in own.items()} if isinstance(own, dict) else {}
+        env = server.get("env")
+        variables = {str(key): str(value) for key, value in env.items()} if isinstance(env, dict) else {}
         trial = try_server(words, variables, self._settings.root, self._environ, self._left)
         if trial.problem:
             return HealthCheck(name, PROBLEM, f"{words[0]}: {_shown(trial.problem)}", installed.install_command)
@@ -128,6 +129,7 @@ class _Prover:
 
 
 def _may_run(installed: Installation, given: object, wanted: object) -> bool:
+    """Report whether a command may be tried: of a project's own files only what `install` writes."""
     return installed.scope == "user" or given == wanted
 
 
@@ -171,7 +173,7 @@ def _payload(event: str, root: Path, prompt: str) -> dict[str, Any]:
     }
 
 
-def _words_of_an_item(home: Path) -> str:
+def _words_of_newest_item(home: Path) -> str:
     """Return the beginning of the newest item that can be injected, as a prompt that must find it; "" for none."""
     query = "SELECT content FROM item WHERE served = 1 AND flag = '' AND stale = 0 ORDER BY rowid DESC LIMIT 1"
     row = first_row(home / INDEX, query)
@@ -190,7 +192,7 @@ def _shown(text: object) -> str:
 _HANDED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "USER", "LOGNAME", "SHELL", "SYSTEMROOT")
 _PREFIXES = ("KNOWBOUND_", "KMS_", "XDG_")
 _MODEL = "KNOWBOUND_MODEL_TASKS_CHOOSE"  # none: a model may reject an item for its own words, and costs money
-_MOST_OUTPUT = 1 << 20
+_MOST_OUTPUT = 1 << 20  # bytes
 _HOOK_SECONDS, _SERVER_SECONDS = 5.0, 10.0
 _PROTOCOL = "2025-06-18"
 _ENDED = "it ended before it answered"
@@ -233,7 +235,7 @@ def try_hook(
     """Run a hook's command line, without a record."""
     shell = ["cmd", "/d", "/s", "/c"] if os.name == "nt" else ["/bin/sh", "-c"]
     started = time.monotonic()
-    ran = run(
+    result = run(
         [*shell, command],
         root,
         left.at_most(_HOOK_SECONDS),
@@ -242,19 +244,19 @@ def try_hook(
         stdin=json.dumps(payload).encode(),
     )
     ms = (time.monotonic() - started) * 1000
-    report = _report_in(ran.err)
+    report = _report_in(result.err)
     problem = context = ""
-    if ran.timed_out:
+    if result.timed_out:
         problem = f"did not end within {ms / 1000:.1f} s"
-    elif ran.code != 0:
-        lines = ran.err.decode("utf-8", "replace").strip().splitlines()
-        problem = f"ended with {ran.code}" + (f": {lines[-1]}" if lines else "")
-    elif ran.out:
+    elif result.code != 0:
+        lines = result.err.decode("utf-8", "replace").strip().splitlines()
+        problem = f"ended with {result.code}" + (f": {lines[-1]}" if lines else "")
+    elif result.out:
         try:
-            context = str(json.loads(ran.out)["hookSpecificOutput"]["additionalContext"])
+            context = str(json.loads(result.out)["hookSpecificOutput"]["additionalContext"])
         except (ValueError, KeyError, TypeError):
             problem = "printed something that is no answer to the agent"
-    return HookTrial(ms, context, problem, report)
+    return HookTrial(ms=ms, context=context, problem=problem, report=report)
 
 
 def try_server(
@@ -267,18 +269,19 @@ def try_server(
     try:
         program = Program(words, cwd=root, env=_environment(root, environ) | dict(own), stdin=pipe, stdout=pipe)
     except (OSError, ValueError) as error:
-        return ServerTrial(0.0, (), "", f"cannot be started: {error}")
+        return ServerTrial(ms=0.0, tools=(), version="", problem=f"cannot be started: {error}")
     try:
-        talk = _Conversation(program.process, deadline)
-        about = {"name": "knowbound doctor", "version": __version__}
-        hello = talk.ask("initialize", protocolVersion=_PROTOCOL, capabilities={}, clientInfo=about)
+        conversation = _Conversation(program.process, deadline)
+        client_info = {"name": "knowbound doctor", "version": __version__}
+        handshake = conversation.ask("initialize", protocolVersion=_PROTOCOL, capabilities={}, clientInfo=client_info)
         ms = (time.monotonic() - started) * 1000
-        talk.say("notifications/initialized")
-        tools = tuple(str(tool["name"]) for tool in talk.ask("tools/list")["tools"])
-        return ServerTrial(ms, tools, str(hello.get("serverInfo", {}).get("version", "")), "")
+        conversation.say("notifications/initialized")
+        tools = tuple(str(tool["name"]) for tool in conversation.ask("tools/list")["tools"])
+        version = str(handshake.get("serverInfo", {}).get("version", ""))
+        return ServerTrial(ms=ms, tools=tools, version=version, problem="")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         why = str(error) if isinstance(error, _NoAnswerError) else "its answer is none of the protocol's"
-        return ServerTrial((time.monotonic() - started) * 1000, (), "", why)
+        return ServerTrial(ms=(time.monotonic() - started) * 1000, tools=(), version="", problem=why)
     finally:
         program.kill(sweep=False)
         for stream in (program.process.stdin, program.process.stdout):
@@ -341,7 +344,7 @@ def _environment(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
 def _report_in(errors: bytes) -> Mapping[str, Any]:
     """Return the hook's report of a trial: the last line of its errors, as JSON."""
     try:
-        said = json.loads(errors.strip().splitlines()[-1])
+        report = json.loads(errors.strip().splitlines()[-1])
     except (ValueError, IndexError):
         return {}
-    return said if isinstance(said, dict) and "outcome" in said else {}
+    return report if isinstance(report, dict) and "outcome" in report else {}

@@ -16,68 +16,72 @@ from knowbound.agent.install.clients import SCOPES, SettingsFile, settings_files
 from knowbound.agent.install.entries import value_of
 from knowbound.judge.models.claude_client import managed_folder
 
-_ON = "CLAUDE_CODE_ENABLE_TELEMETRY"
+_ENABLED = "CLAUDE_CODE_ENABLE_TELEMETRY"
 _SIGNALS = ("METRICS", "LOGS", "TRACES")
-_TEXTS = {
+_TEXT_VARIABLES = {
     "OTEL_LOG_USER_PROMPTS": "prompts",
     "OTEL_LOG_TOOL_DETAILS": "tools' inputs",
     "OTEL_LOG_TOOL_CONTENT": "tools' inputs and outputs",
     "OTEL_LOG_RAW_API_BODIES": "whole requests",
 }
-_SESSION = "OTEL_METRICS_INCLUDE_SESSION_ID"
+_SESSION_ID = "OTEL_METRICS_INCLUDE_SESSION_ID"
 
 
 def check_telemetry(root: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
     """Check what each agent sends; an agent that sends nothing has no line."""
     yield from _check_claude_code(_variables(root, environ))
-    yield from _check_codex(_settings(settings_files("codex", "user", root, environ)[1]).get("otel"))
+    yield from _check_codex(_settings_in(settings_files("codex", "user", root, environ)[1]).get("otel"))
 
 
 def _check_claude_code(variables: Mapping[str, str]) -> Iterator[HealthCheck]:
-    if not _is_on(variables.get(_ON)):
+    if not _is_on(variables.get(_ENABLED)):
         return
     name = "telemetry of claude-code"
     exporters = {signal: variables.get(f"OTEL_{signal}_EXPORTER", "") for signal in _SIGNALS}
-    sent = [signal.lower() for signal, how in exporters.items() if how not in ("", "none")]
+    sent = [signal.lower() for signal, exporter in exporters.items() if exporter not in ("", "none")]
     if not sent:
         yield HealthCheck(name, NOTE, "on, and nothing is exported: no OTEL_…_EXPORTER is set")
         return
     general = variables.get("OTEL_EXPORTER_OTLP_ENDPOINT", "")
     otlp = [signal for signal in sent if "otlp" in exporters[signal.upper()].split(",")]
-    to = {variables.get(f"OTEL_EXPORTER_OTLP_{signal.upper()}_ENDPOINT") or general for signal in otlp}
-    what = f"{', '.join(sent)}{_to(to)}"
-    texts = [text for variable, text in _TEXTS.items() if _is_on(variables.get(variable))]
-    if texts and "traces" not in sent and "logs" not in sent:
+    addresses = {variables.get(f"OTEL_EXPORTER_OTLP_{signal.upper()}_ENDPOINT") or general for signal in otlp}
+    summary = f"{', '.join(sent)}{_hosts_words(addresses)}"
+    texts = [text for variable, text in _TEXT_VARIABLES.items() if _is_on(variables.get(variable))]
+    if texts and "traces" not in sent and "logs" not in sent:  # metrics have no texts
         texts = []
     if texts:
-        yield HealthCheck(name, NOTE, f"{what}, with the text of {', '.join(texts)}: secrets in it leave this machine")
-    elif variables.get(_SESSION, "").lower() in ("false", "0"):
         yield HealthCheck(
-            name, NOTE, f"{what}, without session ids ({_SESSION}): verdicts that you export join nothing"
+            name, NOTE, f"{summary}, with the text of {', '.join(texts)}: secrets in it leave this machine"
+        )
+    elif variables.get(_SESSION_ID, "").lower() in ("false", "0"):
+        yield HealthCheck(
+            name, NOTE, f"{summary}, without session ids ({_SESSION_ID}): verdicts that you export join nothing"
         )
     else:
-        yield HealthCheck(name, OK, f"{what}; exported verdicts join it by the session's id")
+        yield HealthCheck(name, OK, f"{summary}; exported verdicts join it by the session's id")
 
 
 def _check_codex(otel: object) -> Iterator[HealthCheck]:
     """Check the table `[otel]` of Codex's config."""
     if not isinstance(otel, dict):
         return
-    sent, to = list[str](), set[str]()
+    sent, addresses = list[str](), set[str]()
     for key, signal in (("exporter", "logs"), ("trace_exporter", "traces"), ("metrics_exporter", "metrics")):
         exporter = otel.get(key)
         if isinstance(exporter, dict):  # {"otlp-http": {"endpoint": …}}
             sent.append(signal)
-            to |= {str(options.get("endpoint", "")) for options in exporter.values() if isinstance(options, dict)}
+            addresses |= {
+                str(options.get("endpoint", "")) for options in exporter.values() if isinstance(options, dict)
+            }
         elif isinstance(exporter, str) and exporter != "none":
             sent.append(signal)
     if not sent:
         return
-    name, what = "telemetry of codex", f"{', '.join(sent)}{_to(to)}"
+    name, summary = "telemetry of codex", f"{', '.join(sent)}{_hosts_words(addresses)}"
     if otel.get("log_user_prompt") is True:
-        yield HealthCheck(name, NOTE, f"{what}, with the text of prompts: secrets in it leave this machine")
+        yield HealthCheck(name, NOTE, f"{summary}, with the text of prompts: secrets in it leave this machine")
     else:
-        yield HealthCheck(name, OK, f"{what}; exported verdicts join it by the conversation's id")
+        yield HealthCheck(name, OK, f"{summary}; exported verdicts join it by the conversation's id")
 
 
 def _variables(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
@@ -85,12 +89,12 @@ def _variables(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
     found = dict(environ)
     files = [settings_files("claude-code", scope, root, environ)[0] for scope in SCOPES]
     for file in (*files, SettingsFile(managed_folder() / "managed-settings.json", True)):
-        env = _settings(file).get("env")
+        env = _settings_in(file).get("env")
         found |= {str(name): str(value) for name, value in env.items()} if isinstance(env, dict) else {}
     return found
 
 
-def _settings(file: SettingsFile) -> Mapping[str, Any]:
+def _settings_in(file: SettingsFile) -> Mapping[str, Any]:
     """Read a file of settings; one that is not there or cannot be read says nothing (other checks name it)."""
     try:
         return value_of(file, file.path.read_text("utf-8"))
@@ -102,7 +106,7 @@ def _is_on(value: str | None) -> bool:
     return (value or "").strip().lower() not in ("", "0", "false", "no", "off")
 
 
-def _to(addresses: set[str]) -> str:
+def _hosts_words(addresses: set[str]) -> str:
     """Return the hosts; an address can hold a password."""
     hosts = sorted({urlsplit(address).hostname or "" for address in addresses} - {""})
     return f" to {', '.join(hosts)}" if hosts else ""

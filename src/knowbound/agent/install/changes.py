@@ -26,7 +26,7 @@ from knowbound.files import leads_out, replacing
 from knowbound.text.redact import redact
 from knowbound.user_files import make_folder, state_folder
 
-_LONGEST_LINE = 400  # of a shown difference
+_LONGEST_LINE = 400  # characters, of a shown difference
 _LOCAL = (".claude", "settings.local.json")
 
 
@@ -79,7 +79,7 @@ class FileChange:
     def difference(self) -> str:
         """Return the change as `diff -u` shows it, without secrets."""
         before, after = (f"{self.path}{' (no such file)' * (text is None)}" for text in (self.now, self.then))
-        lines = difflib.unified_diff(_shown(self.now), _shown(self.then), before, after, lineterm="")
+        lines = difflib.unified_diff(_lines_of(self.now), _lines_of(self.then), before, after, lineterm="")
         shown = redact("\n".join(lines)).split("\n")
         return "\n".join(line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + " …" for line in shown)
 
@@ -89,7 +89,7 @@ def plan_install(
 ) -> list[FileChange]:
     """Plan to install into `files` and to remove our entries from `replaced`; nothing if that is done."""
     paths = dict.fromkeys(file.path for file in (*files, *replaced))
-    plans = [_plan(path, _at(path, files), _at(path, replaced), ours) for path in paths]
+    plans = [_plan(path, _files_at(path, files), _files_at(path, replaced), ours) for path in paths]
     return [plan for plan in plans if plan]
 
 
@@ -98,66 +98,72 @@ def plan_uninstall(files: Sequence[SettingsFile]) -> list[FileChange]:
     return plan_install((), OurEntries({}, {}), files)
 
 
-def _at(path: Path, files: Sequence[SettingsFile]) -> list[SettingsFile]:
+def _files_at(path: Path, files: Sequence[SettingsFile]) -> list[SettingsFile]:
     return [file for file in files if file.path == path]
 
 
 def _plan(path: Path, added: list[SettingsFile], removed: list[SettingsFile], ours: OurEntries) -> FileChange | None:
-    now, backup = _read(path), backup_of(path)
+    """Plan the change of one file; None if there is nothing to do.
+
+    A file that is as we left it is made from its original, an edited one from its present text without our entries.
+    """
+    now, backup = _bytes_of(path), backup_of(path)
     if now is None and not added:
         return None
-    text = _text(path, now)
-    others = [file for file in _servers(path, text) if file not in (*added, *removed)]
-    has_ours = [file for file in (*added, *removed, *others) if entries_in(file, value_of(file, text))]
+    text = _decoded(path, now)
+    other_servers = [file for file in _server_files(path, text) if file not in (*added, *removed)]
+    has_ours = [file for file in (*added, *removed, *other_servers) if entries_in(file, value_of(file, text))]
     is_as_left = backup is not None and backup.is_of(now)
     note = ""
     if not added and not has_ours and not is_as_left:
         return None
-    if backup and is_as_left and not others:  # all our entries are written anew: start from the original
+    if backup and is_as_left and not other_servers:  # all our entries are written anew: start from the original
         original = then = backup.original
         # The backups of version 0.1.0 have the servers of other projects.
-        if original and (left_in := _servers(path, _text(path, original))):
-            original = then = _without(_text(path, original), left_in).encode("utf-8")
+        if original and (left_over := _server_files(path, _decoded(path, original))):
+            original = then = _without_entries(_decoded(path, original), left_over).encode("utf-8")
         if added:
-            then = _with(_text(path, original), added, ours).encode("utf-8")
+            then = _with_entries(_decoded(path, original), added, ours).encode("utf-8")
         else:
             note = "as it was before knowbound"
     else:
-        before = value_of(removed[0], _text(path, backup.original)) if backup and removed else None
-        left = _without(text, removed, before)
-        then = _with(left, added, ours).encode("utf-8")
+        before = value_of(removed[0], _decoded(path, backup.original)) if backup and removed else None
+        without_removed = _without_entries(text, removed, before)
+        then = _with_entries(without_removed, added, ours).encode("utf-8")
         original = backup.original if backup and is_as_left else now
         if has_ours and not is_as_left:
-            original = _without(text, has_ours).encode("utf-8")
-        if not added and not others:
+            original = _without_entries(text, has_ours).encode("utf-8")
+        if not added and not other_servers:
             note = "edited since the installation: only knowbound's entries are removed"
-            is_only_ours = backup is not None and backup.original is None and value_of(removed[0], left) == {}
+            is_only_ours = (
+                backup is not None and backup.original is None and value_of(removed[0], without_removed) == {}
+            )
             then = None if is_only_ours else then
     if then == now:
         return None
     _check_writable(path)
     if path.is_symlink():
         note = f"it is a link to {path.resolve()}" + (f"; {note}" if note else "")
-    kept = None
-    if then is not None and (added or others):
+    new_backup = None
+    if then is not None and (added or other_servers):
         made_folder = backup.made_folder if backup else not path.parent.exists()
-        kept = Backup(original, hash_of(then), made_folder)
-    return FileChange(path, now, then, kept, note)
+        new_backup = Backup(original, hash_of(then), made_folder)
+    return FileChange(path, now, then, new_backup, note)
 
 
-def _with(text: str, files: list[SettingsFile], ours: OurEntries) -> str:
+def _with_entries(text: str, files: list[SettingsFile], ours: OurEntries) -> str:
     for file in files:
         text = with_ours(file, text, ours)
     return text
 
 
-def _without(text: str, files: list[SettingsFile], keep_empty: dict[str, object] | None = None) -> str:
+def _without_entries(text: str, files: list[SettingsFile], keep_empty: dict[str, object] | None = None) -> str:
     for file in files:
         text = without_ours(file, text, keep_empty)
     return text
 
 
-def _servers(path: Path, text: str) -> list[SettingsFile]:
+def _server_files(path: Path, text: str) -> list[SettingsFile]:
     """Return every place of a JSON file that has our server."""
     file = SettingsFile(path, servers=("mcpServers",))
     if file.is_toml:
@@ -168,23 +174,23 @@ def _servers(path: Path, text: str) -> list[SettingsFile]:
 def apply(changes: Sequence[FileChange]) -> None:
     """Write all changes or none: if a file cannot be written, earlier changes are undone."""
     for change in changes:
-        if _read(change.path) != change.now:
+        if _bytes_of(change.path) != change.now:
             raise InputError(
                 "settings-changed", f"{change.path} was changed meanwhile. Nothing was written. Try again."
             )
-    before = {change.path: backup_of(change.path) for change in changes}
-    done: list[FileChange] = []
+    old_backups = {change.path: backup_of(change.path) for change in changes}
+    begun: list[FileChange] = []
     try:
         for change in changes:
-            done.append(change)
+            begun.append(change)
             if change.backup:  # before the file, so that its original is never lost
                 keep(change.path, change.backup)
-            _put(change.path, change.then)
+            _write_whole(change.path, change.then)
     except OSError as error:
-        for change in done:
+        for change in begun:
             with suppress(OSError):
-                _put(change.path, change.now)
-                if backup := before[change.path]:
+                _write_whole(change.path, change.now)
+                if backup := old_backups[change.path]:
                     keep(change.path, backup)
                 else:
                     remove(change.path)
@@ -192,13 +198,13 @@ def apply(changes: Sequence[FileChange]) -> None:
     for change in changes:
         if change.backup is None:  # the backup is used
             remove(change.path)
-            used = before[change.path]
+            used = old_backups[change.path]
             if used and used.made_folder and change.then is None:
                 with suppress(OSError):  # others may have files there
                     change.path.parent.rmdir()
 
 
-def _read(path: Path) -> bytes | None:
+def _bytes_of(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -207,7 +213,7 @@ def _read(path: Path) -> bytes | None:
         raise InputError("settings-broken", f"{path} cannot be read: {error}. Nothing was changed.") from error
 
 
-def _text(path: Path, data: bytes | None) -> str:
+def _decoded(path: Path, data: bytes | None) -> str:
     try:
         return (data or b"").decode("utf-8")
     except UnicodeDecodeError as error:
@@ -223,7 +229,7 @@ def _check_writable(path: Path) -> None:
             raise InputError("settings-unwritable", f"{path} is read-only. Nothing was changed.")
 
 
-def _put(path: Path, data: bytes | None) -> None:
+def _write_whole(path: Path, data: bytes | None) -> None:
     """Write the file whole or not at all; a link stays a link."""
     real = Path(os.path.realpath(path))
     if data is None:
@@ -234,7 +240,7 @@ def _put(path: Path, data: bytes | None) -> None:
         file.write(data)
 
 
-def _shown(data: bytes | None) -> list[str]:
+def _lines_of(data: bytes | None) -> list[str]:
     return (data or b"").decode("utf-8", "replace").splitlines()
 
 
@@ -261,7 +267,7 @@ def hash_of(data: bytes) -> str:
 
 def keep(path: Path, backup: Backup) -> None:
     """Keep a backup, readable only by the user: settings may have tokens."""
-    file = _file_of(path)
+    file = _backup_file(path)
     make_folder(file.parent)
     with replacing(file, private=True) as opened:
         opened.write(msgspec.json.encode(msgspec.structs.replace(backup, path=str(path))))
@@ -269,30 +275,30 @@ def keep(path: Path, backup: Backup) -> None:
 
 def backup_of(path: Path) -> Backup | None:
     """Return the backup of a settings file, if a backup is readable."""
-    return _kept(_file_of(path))
+    return _decoded_backup(_backup_file(path))
 
 
 def remove(path: Path) -> None:
     """Remove the backup of a settings file."""
-    _file_of(path).unlink(missing_ok=True)
+    _backup_file(path).unlink(missing_ok=True)
 
 
 def kept_paths() -> list[Path]:
     """Return the settings files that have a backup."""
-    found = map(_kept, sorted(_folder().glob("*.json")))
+    found = map(_decoded_backup, sorted(_backup_folder().glob("*.json")))
     return [Path(backup.path) for backup in found if backup and backup.path]
 
 
-def _kept(file: Path) -> Backup | None:
+def _decoded_backup(file: Path) -> Backup | None:
     try:
         return msgspec.json.decode(file.read_bytes(), type=Backup)
     except (OSError, ValueError):
         return None
 
 
-def _folder() -> Path:
+def _backup_folder() -> Path:
     return Path(state_folder()) / "installed"
 
 
-def _file_of(path: Path) -> Path:
-    return _folder() / f"{hashlib.sha256(os.path.abspath(path).encode()).hexdigest()[:24]}.json"
+def _backup_file(path: Path) -> Path:
+    return _backup_folder() / f"{hashlib.sha256(os.path.abspath(path).encode()).hexdigest()[:24]}.json"

@@ -56,10 +56,10 @@ _VARIABLES = (
     "KNOWBOUND_HOME", VARIABLE, "KNOWBOUND_MODEL", "KMS_QUALITY_RANKING_ENABLED", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
 )  # fmt: skip
 HOOK_SECONDS = 5  # the agent's own limit, for a machine that hangs; ours is far below
-_AT_THE_END = {SESSION_END: 3, INTERRUPT: 3}  # seconds: the most that Codex allows at the end without a warning
+_END_SECONDS = {SESSION_END: 3, INTERRUPT: 3}  # the most that Codex allows at the end without a warning
 # Shared settings also reach machines without knowbound, and users who have it in their own settings: there the hook
 # reads its input to the end and does nothing. Written for the shell that both clients use.
-_SHARED = "command -v knowbound-hook >/dev/null"
+_IF_INSTALLED = "command -v knowbound-hook >/dev/null"
 _EVALUATED_EVENT = "UserPromptSubmit"
 _EVALUATION_LIMIT_MS = 4_000  # several samples at once slow the machine down, which must not count as a miss
 _OWN_HOOKS = {
@@ -160,24 +160,24 @@ def entries(agent: str, scope: str, *, late: bool = False, has_server: bool = Tr
     if is_shared:
         require_posix("A hook in a project's shared settings")
     is_resident = has_server and not is_shared and os.name != "nt"  # the guard is written for a POSIX shell
-    hook, knowbound = _command("knowbound-hook", is_shared), _command("knowbound", is_shared)
-    lines = {event: _shared_line(agent, event) if is_shared else _shell(hook, event) for event in HOOKED[agent]}
-    hooks, tool_hooks = _hooks(agent, lines, SERVER if is_resident else "", late=late)
-    return OurEntries(hooks, _server(agent, knowbound, "mcp"), tool_hooks)
+    hook, knowbound = _program("knowbound-hook", is_shared), _program("knowbound", is_shared)
+    lines = {event: _shared_line(agent, event) if is_shared else _command_line(hook, event) for event in HOOKED[agent]}
+    hooks, tool_hooks = _hook_groups(agent, lines, SERVER if is_resident else "", late=late)
+    return OurEntries(hooks, _server_entry(agent, knowbound, "mcp"), tool_hooks)
 
 
 def plugin_entries(agent: str) -> OurEntries:
     """Return the entries of the plugin: its scripts find the installation that answers (plugin/run/find.sh)."""
     lines = {event: f'sh "${{CLAUDE_PLUGIN_ROOT}}/run/hook.sh" {agent} {event}' for event in HOOKED[agent]}
-    hooks, tool_hooks = _hooks(agent, lines, _PLUGIN_SERVERS[agent], late=True)
+    hooks, tool_hooks = _hook_groups(agent, lines, _PLUGIN_SERVERS[agent], late=True)
     if agent == "claude-code":
-        return OurEntries(hooks, _server(agent, "sh", "${CLAUDE_PLUGIN_ROOT}/run/server.sh", agent), tool_hooks)
-    server = _server(agent, "sh", "-c", _CODEX_PLUGIN_SERVER)
+        return OurEntries(hooks, _server_entry(agent, "sh", "${CLAUDE_PLUGIN_ROOT}/run/server.sh", agent), tool_hooks)
+    server = _server_entry(agent, "sh", "-c", _CODEX_PLUGIN_SERVER)
     server["env_vars"] = ["CODEX_HOME", "XDG_DATA_HOME", *server["env_vars"]]
     return OurEntries(hooks, server, tool_hooks)
 
 
-def _hooks(
+def _hook_groups(
     agent: str, lines: Mapping[str, str], server: str, *, late: bool
 ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """Return the hooks that run these command lines, and the hooks that call the server, if there is a server."""
@@ -187,17 +187,17 @@ def _hooks(
         group: dict[str, Any] = {"matcher": matcher} if matcher else {}
         is_resident = bool(server) and event in resident.EVENTS
         if is_resident:
-            own_group = {} if late else group  # without a matcher it fires for every tool
-            given = input_of(agent, EVENTS[event])
-            called = {"type": "mcp_tool", "server": server, "tool": HOOK_TOOL, "input": given, "timeout": HOOK_SECONDS}
-            tool_hooks[EVENTS[event]] = own_group | {"hooks": [called]}
-        seconds = _AT_THE_END.get(event, HOOK_SECONDS)
+            tool_group = {} if late else group  # without a matcher it fires for every tool
+            fields = input_of(agent, EVENTS[event])
+            call = {"type": "mcp_tool", "server": server, "tool": HOOK_TOOL, "input": fields, "timeout": HOOK_SECONDS}
+            tool_hooks[EVENTS[event]] = tool_group | {"hooks": [call]}
+        seconds = _END_SECONDS.get(event, HOOK_SECONDS)
         command = guarded(line) if is_resident else line
         hooks[EVENTS[event]] = group | {"hooks": [{"type": "command", "command": command, "timeout": seconds}]}
     return hooks, tool_hooks
 
 
-def _server(agent: str, command: str, *args: str) -> dict[str, Any]:
+def _server_entry(agent: str, command: str, *args: str) -> dict[str, Any]:
     if agent == "claude-code":
         return {"type": "stdio", "command": command, "args": [*args]}
     # Codex hands no other variables on to a server: its answers must be those of the session's own processes.
@@ -214,8 +214,9 @@ def wants_late(settings: Settings) -> bool:
 
 
 def _shared_line(agent: str, event: str) -> str:
-    own = f'grep -qs "knowbound-hook.* {event}" {_OWN_HOOKS[agent]}'
-    return f"{_SHARED} && ! {own} || exec cat >/dev/null; exec knowbound-hook {event}"
+    """Return the line of a shared hook: silent without knowbound, or where the user has the hook in own settings."""
+    has_own_hook = f'grep -qs "knowbound-hook.* {event}" {_OWN_HOOKS[agent]}'
+    return f"{_IF_INSTALLED} && ! {has_own_hook} || exec cat >/dev/null; exec knowbound-hook {event}"
 
 
 def guarded(command: str) -> str:
@@ -229,7 +230,7 @@ def is_our_hook(handler: object) -> bool:
     if is_tool_hook(handler):
         return True
     command = handler.get("command") if isinstance(handler, dict) else None
-    names = [_name(word) for word in hook_words(command)[:2]] if isinstance(command, str) else []
+    names = [_program_name(word) for word in hook_words(command)[:2]] if isinstance(command, str) else []
     return names[:1] == ["knowbound-hook"] or names == ["knowbound", "hook"]
 
 
@@ -241,7 +242,7 @@ def is_tool_hook(handler: object) -> bool:
 def is_our_server(server: object) -> bool:
     """Report whether an MCP server in an agent's settings is ours."""
     command = server.get("command") if isinstance(server, dict) else None
-    return isinstance(command, str) and _name(command) == "knowbound"
+    return isinstance(command, str) and _program_name(command) == "knowbound"
 
 
 def hook_words(command: str) -> list[str]:
@@ -254,11 +255,12 @@ def hook_words(command: str) -> list[str]:
     return [word.strip('"') for word in words]
 
 
-def _name(command: str) -> str:
+def _program_name(command: str) -> str:
     return PurePath(command.replace("\\", "/")).name.removesuffix(".exe")
 
 
-def _command(name: str, is_shared: bool) -> str:
+def _program(name: str, is_shared: bool) -> str:
+    """Return the path of a program of this installation; for shared settings its name alone."""
     if is_shared:
         return name
     beside = Path(sys.executable).parent / (name + (".exe" if os.name == "nt" else ""))
@@ -268,7 +270,7 @@ def _command(name: str, is_shared: bool) -> str:
     return found
 
 
-def _shell(*words: str) -> str:
+def _command_line(*words: str) -> str:
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
@@ -283,7 +285,7 @@ def hook_commands(settings: Settings) -> dict[str, str]:
         raise InputError(
             "hooks-off", f"All hooks are off ({off}): nothing would be injected. Try: knowbound on, or --inject off"
         )
-    given = {
+    variables = {
         VARIABLE: "",
         TRIAL: "1",
         "KNOWBOUND_HOME": str(settings.home),
@@ -293,6 +295,6 @@ def hook_commands(settings: Settings) -> dict[str, str]:
         "KNOWBOUND_INJECTION_SUBJECT": settings.injection_subject or settings.root.name,
     }
     if settings.injection_relevance_floor is not None:
-        given["KNOWBOUND_INJECTION_RELEVANCE_FLOOR"] = str(settings.injection_relevance_floor)
-    before = shlex.join(["env", *(f"{name}={value}" for name, value in given.items())])
-    return {_EVALUATED_EVENT: f"{before} {_shell(_command('knowbound-hook', False), 'user-prompt-submit')}"}
+        variables["KNOWBOUND_INJECTION_RELEVANCE_FLOOR"] = str(settings.injection_relevance_floor)
+    prefix = shlex.join(["env", *(f"{name}={value}" for name, value in variables.items())])
+    return {_EVALUATED_EVENT: f"{prefix} {_command_line(_program('knowbound-hook', False), 'user-prompt-submit')}"}

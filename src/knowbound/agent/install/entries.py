@@ -27,12 +27,12 @@ def value_of(file: SettingsFile, text: str) -> dict[str, Any]:
 def entries_in(file: SettingsFile, value: dict[str, Any]) -> dict[Path, Any]:
     """Return our hooks and our server by their paths; another server with our name is an error."""
     found: dict[Path, Any] = {}
-    for event, groups in _items(value.get("hooks") if file.has_hooks else None):
-        for place, group in _items(groups):
-            for number, handler in _items(_at(group, ("hooks",))):
+    for event, groups in _members(value.get("hooks") if file.has_hooks else None):
+        for place, group in _members(groups):
+            for number, handler in _members(_value_at(group, ("hooks",))):
                 if is_our_hook(handler):
                     found["hooks", event, place, "hooks", number] = handler
-    server = _at(value, (*file.servers, SERVER)) if file.servers else None
+    server = _value_at(value, (*file.servers, SERVER)) if file.servers else None
     if server is not None:
         if not is_our_server(server):
             problem = f"{file.path} has another MCP server named {SERVER!r}. Rename or remove it first."
@@ -43,21 +43,21 @@ def entries_in(file: SettingsFile, value: dict[str, Any]) -> dict[Path, Any]:
 
 def server_places(value: dict[str, Any]) -> list[tuple[str, ...]]:
     """Return the keys that lead to our server in a JSON file: the user's, and those of projects."""
-    projects = [("projects", str(name), "mcpServers") for name, _ in _items(value.get("projects"))]
+    projects = [("projects", str(name), "mcpServers") for name, _ in _members(value.get("projects"))]
     places: list[tuple[str, ...]] = [("mcpServers",), *projects]
-    return [place for place in places if is_our_server(_at(value, (*place, SERVER)))]
+    return [place for place in places if is_our_server(_value_at(value, (*place, SERVER)))]
 
 
 def with_ours(file: SettingsFile, text: str, ours: OurEntries) -> str:
     """Return the text with our entries, each once and up to date."""
-    before = value_of(file, text)
+    value_before = value_of(file, text)
     hooks: list[tuple[Path, Any]] = [(("hooks", event, APPEND), group) for event, group in ours.groups]
     server: list[tuple[Path, Any]] = [((*file.servers, SERVER), ours.server)]
     added_here = (hooks if file.has_hooks else []) + (server if file.servers else [])
-    wanted = sorted(_compared(path, entry.get("hooks", [entry])[0], entry) for path, entry in added_here)
-    if _commands(file, before) == wanted:
+    wanted = sorted(_comparable(path, entry.get("hooks", [entry])[0], entry) for path, entry in added_here)
+    if _comparable_entries(file, value_before) == wanted:
         return text
-    after = without_ours(file, text, before)
+    after = without_ours(file, text, value_before)
     try:
         if file.is_toml:
             after = with_table(after, (*file.servers, SERVER), ours.server)
@@ -67,37 +67,39 @@ def with_ours(file: SettingsFile, text: str, ours: OurEntries) -> str:
                 after = added(after, path, entry)
     except BrokenJsonError as error:
         raise _broken(file, str(error)) from error
-    done = value_of(file, after)
-    if _commands(file, done) != wanted or _foreign(file, done) != _foreign(file, before):
+    value_after = value_of(file, after)
+    if _comparable_entries(file, value_after) != wanted or _foreign(file, value_after) != _foreign(file, value_before):
         raise _broken(file, "our entries cannot be added to it")
     return after
 
 
 def without_ours(file: SettingsFile, text: str, keep: dict[str, Any] | None = None) -> str:
     """Return the text without our entries and the containers they leave empty, unless `keep` has them empty."""
-    before = value_of(file, text)
-    ours = entries_in(file, before)
-    after = without_table(text, (*file.servers, SERVER)) if file.is_toml and ours else text
-    for path in reversed(ours) if not file.is_toml else ():
+    value_before = value_of(file, text)
+    our_entries = entries_in(file, value_before)
+    after = without_table(text, (*file.servers, SERVER)) if file.is_toml and our_entries else text
+    for path in reversed(our_entries) if not file.is_toml else ():
         after = removed(after, path)
         for container in _containers(path):
-            is_kept = keep is not None and _at(keep, container) in ({}, [])
-            if not is_kept and _is_empty(_at(parse(after), container)):
+            is_kept = keep is not None and _value_at(keep, container) in ({}, [])
+            if not is_kept and _is_empty(_value_at(parse(after), container)):
                 after = removed(after, container)
-    done = value_of(file, after)
-    if entries_in(file, done) or _foreign(file, done) != _foreign(file, before):
+    value_after = value_of(file, after)
+    if entries_in(file, value_after) or _foreign(file, value_after) != _foreign(file, value_before):
         raise InputError(
             "settings-conflict", f"{file.path} has our entries in a form that we cannot remove. Edit it by hand."
         )
     return after
 
 
-def _commands(file: SettingsFile, value: dict[str, Any]) -> list[str]:
+def _comparable_entries(file: SettingsFile, value: dict[str, Any]) -> list[str]:
     """Return our commands by place, for a comparison."""
-    return sorted(_compared(path, entry, _at(value, path[:3])) for path, entry in entries_in(file, value).items())
+    return sorted(
+        _comparable(path, entry, _value_at(value, path[:3])) for path, entry in entries_in(file, value).items()
+    )
 
 
-def _compared(path: Path, entry: Any, group: Any) -> str:
+def _comparable(path: Path, entry: Any, group: Any) -> str:
     """Return what makes an entry ours. A time limit or variable that was added to it is the user's."""
     matcher = group.get("matcher") if path[0] == "hooks" else None
     return repr((path[:2], matcher, [entry.get(name) for name in ("command", "args", "env_vars", "tool", "input")]))
@@ -108,12 +110,12 @@ def _foreign(file: SettingsFile, value: dict[str, Any]) -> dict[str, Any]:
     value = copy.deepcopy(value)
     ours = entries_in(file, value)
     for path in reversed(ours):
-        del _at(value, path[:-1])[path[-1]]
-    hooks: list[Path] = [("hooks", event, 0) for event, _ in _items(value.get("hooks"))] + [("hooks", "any event")]
+        del _value_at(value, path[:-1])[path[-1]]
+    hooks: list[Path] = [("hooks", event, 0) for event, _ in _members(value.get("hooks"))] + [("hooks", "any event")]
     for path in (*reversed(ours), *(hooks if file.has_hooks else ()), (*file.servers, SERVER)):
         for container in _containers(path):
-            if _is_empty(_at(value, container)):
-                del _at(value, container[:-1])[container[-1]]
+            if _is_empty(_value_at(value, container)):
+                del _value_at(value, container[:-1])[container[-1]]
     return value
 
 
@@ -126,13 +128,14 @@ def _is_empty(value: Any) -> bool:
     return value in ({}, []) or (isinstance(value, dict) and value.get("hooks") == [])
 
 
-def _at(value: Any, path: Path) -> Any:
+def _value_at(value: Any, path: Path) -> Any:
+    """Return the value at a path; None if the path leads nowhere."""
     for key in path:
-        value = dict(_items(value)).get(key)
+        value = dict(_members(value)).get(key)
     return value
 
 
-def _items(value: Any) -> list[tuple[str | int, Any]]:
+def _members(value: Any) -> list[tuple[str | int, Any]]:
     """Return keys and values of an object, or indices and items of a list; nothing for another value."""
     return list(value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ())
 
@@ -151,7 +154,9 @@ APPEND = -1  # in a path: behind the last item of a list
 # Each alternative fits a text in one way: without possessive groups (wrong before Python 3.11.5) it stays linear.
 _COMMENT = r"//[^\n]*(?:\n|\Z)|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/"
 _SPACE = re.compile(rf"(?:[ \t\r\n\ufeff]|{_COMMENT})*")
-_EXTRA = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<extra>\ufeff|//[^\n]*|/\*.*?\*/|,(?=' + _SPACE.pattern + r"[\]}]))", re.S)
+_CLIENT_ONLY = re.compile(
+    r'"(?:[^"\\]|\\.)*"|(?P<extra>\ufeff|//[^\n]*|/\*.*?\*/|,(?=' + _SPACE.pattern + r"[\]}]))", re.S
+)
 _HEADER = re.compile(r"[ \t]*\[")  # of a TOML table
 _IDLE = re.compile(r"[ \t]*(?:#.*)?\r?\n?")  # a blank line or a comment in TOML
 
@@ -179,16 +184,16 @@ class Container(NamedTuple):
 def parse(text: str) -> Any:
     """Return the value of a JSON text, which may have comments. Raises BrokenJsonError."""
     try:
-        return json.loads(_plain(text), object_pairs_hook=_each_once, parse_constant=_refuse)
+        return json.loads(_blanked(text), object_pairs_hook=_each_once, parse_constant=_refuse)
     except RecursionError:
         raise BrokenJsonError("it is nested too deeply") from None
     except ValueError as error:
         raise BrokenJsonError(str(error)) from None
 
 
-def _plain(text: str) -> str:
+def _blanked(text: str) -> str:
     """Return the text with blanks in the place of what only clients allow."""
-    return _EXTRA.sub(lambda found: re.sub(r"[^\n]", " ", found[0]) if found["extra"] else found[0], text)
+    return _CLIENT_ONLY.sub(lambda found: re.sub(r"[^\n]", " ", found[0]) if found["extra"] else found[0], text)
 
 
 def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -204,7 +209,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
 
-def _space(text: str, at: int) -> int:
+def _after_space(text: str, at: int) -> int:
     """Return the place behind white space and comments."""
     found = _SPACE.match(text, at)
     return found.end() if found else at
@@ -212,25 +217,25 @@ def _space(text: str, at: int) -> int:
 
 def _container(text: str, start: int) -> Container:
     """Return the container that begins there, in a text that `parse` reads."""
-    plain, decode = _plain(text), json.JSONDecoder().raw_decode
+    plain, decode = _blanked(text), json.JSONDecoder().raw_decode
     elements: dict[str | int, Element] = {}
-    at = _space(plain, start + 1)
+    at = _after_space(plain, start + 1)
     while plain[at] not in "]}":
         key, value = len(elements), at
         if plain[start] == "{":
             key, colon = decode(plain, at)
-            value = _space(plain, _space(plain, colon) + 1)
+            value = _after_space(plain, _after_space(plain, colon) + 1)
         _, end = decode(plain, value)
         elements[key] = Element(at, value, end)
-        at = _space(plain, end)
-        at = _space(plain, at + 1) if plain[at] == "," else at
+        at = _after_space(plain, end)
+        at = _after_space(plain, at + 1) if plain[at] == "," else at
     return Container(start, at + 1, elements)
 
 
 def added(text: str, path: Path, value: Any) -> str:
     """Return the text with one more member or item at the path, and with the containers it needs."""
     parse(text)
-    start = _space(text, 0)
+    start = _after_space(text, 0)
     for place, key in enumerate(path):
         opening, wanted = ("[", "a list") if key == APPEND else ("{", "an object")
         if text[start] != opening:
@@ -242,18 +247,18 @@ def added(text: str, path: Path, value: Any) -> str:
     for key in reversed(path[place + 1 :]):
         value = [value] if key == APPEND else {key: value}
     name = "" if path[place] == APPEND else f"{json.dumps(path[place])}: "
-    return _add(text, container, name, value)
+    return _inserted(text, container, name, value)
 
 
 def removed(text: str, path: Path) -> str:
     """Return the text without the member or item at the path."""
-    container = _container(text, _space(text, 0))
+    container = _container(text, _after_space(text, 0))
     for key in path[:-1]:
         container = _container(text, container.elements[key].value)
-    return _remove(text, container, path[-1])
+    return _cut_out(text, container, path[-1])
 
 
-def _add(text: str, container: Container, name: str, value: Any) -> str:
+def _inserted(text: str, container: Container, name: str, value: Any) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     inside = text[container.start : container.end]
     last = list(container.elements.values())[-1] if container.elements else None
@@ -268,13 +273,13 @@ def _add(text: str, container: Container, name: str, value: Any) -> str:
         opened = text[: container.start + 1] + inside[1:-1].rstrip()
         return f"{opened}{newline}{inner}{written}{newline}{outer}{text[container.end - 1 :]}"
     end = last.end
-    comma = _space(text, end)
+    comma = _after_space(text, end)
     if text[comma : comma + 1] == ",":  # a trailing comma stays one
         return f"{text[: comma + 1]}{newline}{inner}{written},{text[comma + 1 :]}"
     return f"{text[:end]},{newline}{inner}{written}{text[end:]}"
 
 
-def _remove(text: str, container: Container, key: str | int) -> str:
+def _cut_out(text: str, container: Container, key: str | int) -> str:
     """Cut the element with one comma and the white space up to its neighbour."""
     place, elements = list(container.elements).index(key), list(container.elements.values())
     start, end = elements[place].start, elements[place].end
@@ -282,11 +287,11 @@ def _remove(text: str, container: Container, key: str | int) -> str:
         rest = text[container.start + 1 : start] + text[end : container.end - 1].lstrip(" \t").removeprefix(",")
         return text[: container.start + 1] + (rest if rest.strip() else "") + text[container.end - 1 :]
     if place + 1 < len(elements):  # up to the next element
-        after = _space(text, end) + 1  # behind the comma
+        after = _after_space(text, end) + 1  # behind the comma
         following = re.match(r"[ \t]*(?://[^\n]*)?\r?\n?[ \t]*", text[after:])
         return text[:start] + text[after + (following.end() if following else 0) :]
     before = elements[place - 1].end
-    comma = _space(text, before)
+    comma = _after_space(text, before)
     return text[:before] + text[comma + 1 : start].rstrip() + text[end:]
 
 
@@ -321,16 +326,16 @@ def without_table(text: str, keys: tuple[str, ...]) -> str:
         if _HEADER.match(line):
             was_ours, is_ours = is_ours, bool(ours.match(line))
             if was_ours and not is_ours:
-                kept += _idle_end(cut)
+                kept += _idle_lines_at_end(cut)
         (cut if is_ours else kept).append(line)
         if is_ours and len(cut) == 1 and kept and not kept[-1].strip():
             kept.pop()  # the blank line before our table
     if is_ours:
-        kept += [line for line in _idle_end(cut) if line.strip()]
+        kept += [line for line in _idle_lines_at_end(cut) if line.strip()]
     return "".join(kept)
 
 
-def _idle_end(lines: list[str]) -> list[str]:
+def _idle_lines_at_end(lines: list[str]) -> list[str]:
     """Return the blank lines and comments at the end of the lines."""
     start = len(lines)
     while start > 0 and _IDLE.fullmatch(lines[start - 1]):

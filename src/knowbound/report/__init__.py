@@ -16,7 +16,7 @@ LineFormat = Literal["jsonl"]  # reports with a line per signal, turn, sample or
 
 SHORT_FORMATS: tuple[ShortFormat, ...] = get_args(ShortFormat)
 PAGE_FORMATS: tuple[PageFormat, ...] = get_args(PageFormat)
-FOR_PEOPLE = tuple(one for one in PAGE_FORMATS if one != "json")
+FOR_PEOPLE = tuple(name for name in PAGE_FORMATS if name != "json")
 GAP_FORMATS: tuple[GapFormat, ...] = get_args(GapFormat)
 LINE_FORMATS: tuple[PageFormat | LineFormat, ...] = (*PAGE_FORMATS, "jsonl")
 GATE_FORMATS: tuple[PageFormat | GapFormat, ...] = (*PAGE_FORMATS, *GAP_FORMATS)

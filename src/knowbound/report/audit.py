@@ -134,14 +134,14 @@ _MODEL = "turns=asked calls tokens usd judged waiting"
 
 def document(report: AuditReport) -> dict[str, object]:
     """`knowbound.audit/1` of docs/json.md."""
-    groups = report.groups.items()
     return {
         "format": "knowbound.audit/1",
         "totals": {"sessions": report.sessions, "turns": report.whole.turns, **report.read.to_json()},
         **fields(report, "reading"),
         "diagnoses": _rates(report.whole),
         "groups": {
-            name: [{**fields(one, "name turns"), "diagnoses": _rates(one)} for one in shares] for name, shares in groups
+            name: [{**fields(group, "name turns"), "diagnoses": _rates(group)} for group in groups]
+            for name, groups in report.groups.items()
         },
         "claims": report.claims,
         "model": fields(report, _MODEL),
@@ -216,18 +216,18 @@ def _lead(report: AuditReport) -> str:
 
 def _diagnoses(shares: Shares) -> Table:
     rows = []
-    for one in Diagnosis:
-        rate, name = shares.rate(one), Span(one.value, _TONES.get(one, Tone.STRONG))
-        rows.append((name, f"{rate.k:,}", percent(rate.value), percent_range(rate.interval), soft(_MEANING[one])))
+    for diagnosis in Diagnosis:
+        rate, name = shares.rate(diagnosis), Span(diagnosis.value, _TONES.get(diagnosis, Tone.STRONG))
+        rows.append((name, f"{rate.k:,}", percent(rate.value), percent_range(rate.interval), soft(_MEANING[diagnosis])))
     return table("diagnosis | turns> | share> | 95% | what happened?1", rows)
 
 
 def _claims(report: AuditReport) -> Table:
     rows = (
-        (kind.replace("_", " "), *(f"{counts.get(one, 0):,}" for one in Support))
+        (kind.replace("_", " "), *(f"{counts.get(support, 0):,}" for support in Support))
         for kind, counts in sorted(report.claims.items(), key=lambda item: -sum(item[1].values()))
     )
-    return table("|".join(("claims about", *(f"{one.replace('_', ' ')}>" for one in Support))), rows)
+    return table("|".join(("claims about", *(f"{support.replace('_', ' ')}>" for support in Support))), rows)
 
 
 def _groups(report: AuditReport) -> Iterator[Section]:
@@ -236,20 +236,20 @@ def _groups(report: AuditReport) -> Iterator[Section]:
         if len(groups) < 2 and name != "week":
             continue
         rows = []
-        for one in groups:
-            rates = (rate_cell(one.rate(kind), counts=False, none="") for kind in shown)
-            rows.append((data(one.name) or "unknown", f"{one.turns:,}", *rates))
-        columns = "|".join((name, "turns>", *(f"{one.value}>" for one in shown)))
+        for group in groups:
+            rates = (rate_cell(group.rate(kind), counts=False, none="") for kind in shown)
+            rows.append((data(group.name) or "unknown", f"{group.turns:,}", *rates))
+        columns = "|".join((name, "turns>", *(f"{kind.value}>" for kind in shown)))
         yield section(f"By {name}", f"by-{name}", table(columns, rows, 12))
 
 
 def _entry(turn: AuditedTurn) -> Entry:
-    bad = next((one for one in turn.claims if one.important and one.support in _WRONG), None)
+    bad = next((claim for claim in turn.claims if claim.important and claim.support in _WRONG), None)
     lines: list[Line] = [(prose(turn.why),)] if turn.why else []
     if bad is not None:
         lines = [(quote(bad.text),), (prose(bad.why),)]
     lines += [("next: ", prose(turn.next))] if turn.next else []
-    codes = ", ".join(dict.fromkeys(one.code for one in turn.findings))
+    codes = ", ".join(dict.fromkeys(finding.code for finding in turn.findings))
     head = joined((strong(turn.diagnosis), codes, (data(turn.session[:8]), f" turn {turn.turn}")))
     return Entry(head, tuple(lines), data(place_words(turn.file, (bad.line if bad else 0) or turn.line)))
 
@@ -265,7 +265,7 @@ def render_turn(page: TurnPage, format: PageFormat, **layout: Unpack[Layout]) ->
 def _turn_document(page: TurnPage) -> dict[str, object]:
     named = {"injected": ("source", "text"), "calls": ("kind", "what", "outcome", "line")}
     named["evidence"] = ("class", "quality", "strength", "from")
-    rows = {name: [dict(zip(keys, one, strict=True)) for one in getattr(page, name)] for name, keys in named.items()}
+    rows = {name: [dict(zip(keys, row, strict=True)) for row in getattr(page, name)] for name, keys in named.items()}
     last = fields(page, "explanation answer")
     return {"format": "knowbound.audited-turn/1", **fields(page, "turn prompt"), **rows, **last}
 
@@ -276,12 +276,12 @@ def _turn_page(page: TurnPage) -> Page:
     found = ((cls, quality, strength, data(tool)) for cls, quality, strength, tool in page.evidence)
     claims = (
         (
-            Span(one.support.replace("_", " "), _support_tone(one)),
-            one.kind.replace("_", " "),
-            data(one.text),
-            prose(one.why),
+            Span(claim.support.replace("_", " "), _support_tone(claim)),
+            claim.kind.replace("_", " "),
+            data(claim.text),
+            prose(claim.why),
         )
-        for one in turn.claims
+        for claim in turn.claims
     )
     injected = (Entry((data(source),), (prose(text),)) for source, text in page.injected)
     missing = (f"{gap.cls}: {gap.have}, needs {gap.need}" for gap in turn.gaps)
@@ -354,16 +354,16 @@ def _for_machines(report: AuditReport, format: GapFormat) -> str:
 def _case(turn: AuditedTurn) -> JunitCase:
     from knowbound.report.formats.junit import JunitCase  # noqa: PLC0415
 
-    claim = next((one.text for one in turn.claims if one.support in _WRONG), "")
+    quoted = next((claim.text for claim in turn.claims if claim.support in _WRONG), "")
     place = f"{turn.file}:{turn.line}"
-    name, details = f"{turn.session} turn {turn.turn}", f"{claim}\n{place}"
+    name, details = f"{turn.session} turn {turn.turn}", f"{quoted}\n{place}"
     return JunitCase(name, "failure", turn.diagnosis, turn.why, details, place=place)
 
 
 def _results(turns: list[AuditedTurn]) -> Iterator[tuple[AuditedTurn, str, str, int]]:
     """Turn, code, message and line of everything that is wrong with it; the diagnosis where no finding says more."""
     for turn in turns:
-        found = [(one.code.value, one.text, one.line) for one in turn.findings]
+        found = [(finding.code.value, finding.text, finding.line) for finding in turn.findings]
         for code, text, line in found or [(turn.diagnosis.value, turn.why, turn.line)]:
             yield turn, code, f"{text}{f' Next: {turn.next}.' if turn.next else ''}", line or turn.line
 

@@ -112,29 +112,30 @@ def annotation_lines(evaluations: Iterable[EvaluationEvent]) -> Iterator[str]:
     Each line is an entry of the `data` that Phoenix takes at `/v1/session_annotations`, where the identifier keeps
     verdicts of one name apart.
     """
-    for one in evaluations:
-        kind = "CODE" if one.by in ("", "rules") or one.by.startswith("rules") else "LLM"
-        result = {"label": one.label, "score": one.score, "explanation": one.explanation}
-        about = {"session.id": one.session, "turn": one.turn, "subject": one.subject, "annotator": one.by or "rules"}
-        line = {"session_id": one.session, "name": one.name, "annotator_kind": kind, "result": result}
-        line |= {"identifier": digest_of([one.turn, one.subject])[:16], "metadata": about}
+    for event in evaluations:
+        by = event.by or "rules"
+        kind = "CODE" if by.startswith("rules") else "LLM"
+        result = {"label": event.label, "score": event.score, "explanation": event.explanation}
+        about = {"session.id": event.session, "turn": event.turn, "subject": event.subject, "annotator": by}
+        line = {"session_id": event.session, "name": event.name, "annotator_kind": kind, "result": result}
+        line |= {"identifier": digest_of([event.turn, event.subject])[:16], "metadata": about}
         yield msgspec.json.encode(line).decode() + "\n"
 
 
-def _record(one: EvaluationEvent) -> dict[str, Any]:
+def _record(event: EvaluationEvent) -> dict[str, Any]:
     about: dict[str, Any] = {
-        "gen_ai.evaluation.name": one.name,
-        "gen_ai.evaluation.score.label": one.label,
-        "gen_ai.evaluation.explanation": one.explanation,
-        "gen_ai.conversation.id": one.session,
-        "knowbound.turn": one.turn,
-        "knowbound.subject": one.subject,
-        "knowbound.by": one.by or "rules",
+        "gen_ai.evaluation.name": event.name,
+        "gen_ai.evaluation.score.label": event.label,
+        "gen_ai.evaluation.explanation": event.explanation,
+        "gen_ai.conversation.id": event.session,
+        "knowbound.turn": event.turn,
+        "knowbound.subject": event.subject,
+        "knowbound.by": event.by or "rules",
     }
-    if one.score is not None:
-        about["gen_ai.evaluation.score.value"] = one.score
+    if event.score is not None:
+        about["gen_ai.evaluation.score.value"] = event.score
     record = {"eventName": EVENT, "severityNumber": 9, "attributes": _attributes(about)}
-    return {**record, "timeUnixNano": moment} if (moment := _nanoseconds(one.time)) else record
+    return {**record, "timeUnixNano": moment} if (moment := _nanoseconds(event.time)) else record
 
 
 def _attributes(about: dict[str, Any]) -> list[dict[str, Any]]:

@@ -39,7 +39,7 @@ def investigation_page(found: Investigation, trail: bool) -> Page:
     outcome = "Found" if found.outcome == SUCCESS else "Insufficient evidence"
     outcome = "Chat" if found.intent is Intent.CHAT else outcome
     about = f"intent {found.intent}, confidence {found.confidence}"
-    nearest = ((data(place_words(one.path, one.line)), " ", data(one.text)) for one in found.nearest)
+    nearest = ((data(place_words(passage.path, passage.line)), " ", data(passage.text)) for passage in found.nearest)
     evidence = table("|class|quality|strength|tool|for|found|note", map(_evidence_row, found.evidence, count()), 50)
     # The answer itself first, then why it is enough.
     said = (_answer(found), *map(prose, (found.explanation, *found.notes)))
@@ -71,9 +71,9 @@ def _answer(found: Investigation) -> Line:
     return (data(found.answer.text), *(("  (", data(place), ")") if place else ()))
 
 
-def _source(one: CitedSource) -> Line:
-    quoted = ("  ", data(one.text)) if one.text else ()
-    return (data(place_words(one.path, one.line)), *quoted, "  (", prose(one.why), ")")
+def _source(source: CitedSource) -> Line:
+    quoted = ("  ", data(source.text)) if source.text else ()
+    return (data(place_words(source.path, source.line)), *quoted, "  (", prose(source.why), ")")
 
 
 def _missing(gap: EvidenceGap) -> Line:

@@ -86,10 +86,10 @@ def weekly_lines(weekly: WeeklySample | None) -> Iterator[Line]:
         since = f"due since {weekly.due[:10]}" if weekly.is_due else f"due on {weekly.due[:10]}"
         yield f"{weekly.labelled} of {DRIFT_TURNS} turns labelled since the last calibration; {since}: {_LABEL_TEN}"
         return
-    for metric, one in weekly.metrics.items():
-        state = "drifted" if one.drifted else "no drift is seen"
-        before = percent(one.calibrated.value)
-        yield f"{METRIC_NAMES[metric].capitalize()}: {state}; {one.agreement}, calibrated at {before}"
+    for metric, sampled in weekly.metrics.items():
+        state = "drifted" if sampled.drifted else "no drift is seen"
+        before = percent(sampled.calibrated.value)
+        yield f"{METRIC_NAMES[metric].capitalize()}: {state}; {sampled.agreement}, calibrated at {before}"
     if weekly.drifted:
         yield "A judge that drifted counts as a new one: correct its prompt, then calibrate it again on new labels."
 
@@ -313,8 +313,8 @@ def _gate_entries(report: TurnCalibrationReport) -> Iterator[Entry]:
 
 def _turn_figures(judge: MeasuredJudge) -> Table:
     rows = []
-    for metric, one in judge.metrics.items():
-        found, kappa = one.found, one.found.kappa
+    for metric, measured in judge.metrics.items():
+        found, kappa = measured.found, measured.found.kappa
         known = kappa.value is not None and kappa.low is not None and kappa.high is not None
         shown = f"{kappa.value:.2f} ({kappa.low:.2f} to {kappa.high:.2f})" if known else "unknown"
         shares = (found.agreement, found.sensitivity, found.specificity, found.precision)
@@ -325,15 +325,15 @@ def _turn_figures(judge: MeasuredJudge) -> Table:
 
 def _counts(judge: MeasuredJudge) -> Table:
     rows = []
-    for metric, one in judge.metrics.items():
-        found = one.found
+    for metric, measured in judge.metrics.items():
+        found = measured.found
         counts = (found.true_yes, found.false_yes, found.false_no, found.true_no, found.failed.k)
         rows.append((METRIC_NAMES[metric], *map(str, counts)))
     return table("metric | both yes> | only the judge> | only the label> | both no> | no verdict>", rows)
 
 
 def _turn_notes(report: TurnCalibrationReport) -> Iterator[Line]:
-    is_weighted = any(one.found.weighted for one in report.judge.metrics.values())
+    is_weighted = any(measured.found.weighted for measured in report.judge.metrics.values())
     yield from _label_notes(report.labels, "turn", is_weighted=is_weighted)
     for judge in filter(None, (report.judge, report.fallback)):
         for reason, number in Counter(judge.problems).most_common(_PROBLEMS_SHOWN):

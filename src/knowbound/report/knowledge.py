@@ -42,27 +42,27 @@ def render_lint(checked: Sequence[CheckedStatement], format_: str) -> Iterator[s
     machine = {"sarif": _sarif, "github": _github}.get(format_)
     if machine is not None:
         return machine(checked)
-    return lines_or_rows(format_, _checked_lines(checked), (fields(one, _STATEMENT_KEYS) for one in checked))
+    return lines_or_rows(format_, _checked_lines(checked), (fields(check, _STATEMENT_KEYS) for check in checked))
 
 
 def _checked_lines(checked: Sequence[CheckedStatement]) -> Iterator[str]:
-    for one in checked:
-        if one.truth is not Truth.CONTRADICTED:
+    for check in checked:
+        if check.truth is not Truth.CONTRADICTED:
             continue
-        since = say(" (since {})", one.since) if one.since else ""
-        yield f"{one.statement.file}:{one.statement.line}  {one.why}{since}"
-        yield f"    {_cut(one.statement.text)}"
-        if one.repair is not None:
-            yield f"  → {_cut(one.repair) or translated('(take the line out)')}"
-        if one.same_as:
-            more = " …" if len(one.same_as) > 5 else ""
-            yield f"    {say('the same in {}', ', '.join(one.same_as[:5]))}{more}"
+        since = say(" (since {})", check.since) if check.since else ""
+        yield f"{check.statement.file}:{check.statement.line}  {check.why}{since}"
+        yield f"    {_cut(check.statement.text)}"
+        if check.repair is not None:
+            yield f"  → {_cut(check.repair) or translated('(take the line out)')}"
+        if check.same_as:
+            more = " …" if len(check.same_as) > 5 else ""
+            yield f"    {say('the same in {}', ', '.join(check.same_as[:5]))}{more}"
         yield ""
-    counts = Counter(one.truth for one in checked)
+    counts = Counter(check.truth for check in checked)
     yield say(
         "{} statements: {} contradicted by the tree, {} whose paths, scripts and versions are there, {} that rules "
         "cannot check.",
-        *(len(checked), *(counts[one] for one in (Truth.CONTRADICTED, Truth.CONFIRMED, Truth.NOT_CHECKABLE))),
+        *(len(checked), *(counts[truth] for truth in (Truth.CONTRADICTED, Truth.CONFIRMED, Truth.NOT_CHECKABLE))),
     )
 
 
@@ -75,18 +75,18 @@ _STATEMENT_KEYS = """file=statement.file line=statement.line statement=statement
 
 
 def _wrong_lines(checked: Sequence[CheckedStatement]) -> Iterator[tuple[CheckedStatement, str]]:
-    for one in checked:
-        if one.truth is Truth.CONTRADICTED and not one.statement.file.startswith("item:"):
-            repair = "" if one.repair is None else f"\nRight would be: {_cut(one.repair) or '(take the line out)'}"
-            yield one, printable(f"{one.why}\n{_cut(one.statement.text)}{repair}")
+    for check in checked:
+        if check.truth is Truth.CONTRADICTED and not check.statement.file.startswith("item:"):
+            repair = "" if check.repair is None else f"\nRight would be: {_cut(check.repair) or '(take the line out)'}"
+            yield check, printable(f"{check.why}\n{_cut(check.statement.text)}{repair}")
 
 
 def _github(checked: Sequence[CheckedStatement]) -> Iterator[str]:
     from knowbound.report.formats.github import SHOWN_PER_LEVEL, command  # noqa: PLC0415  (loads what text needs not)
 
     wrong = list(_wrong_lines(checked))
-    for one, message in wrong[:SHOWN_PER_LEVEL]:
-        place = f"{printable(one.statement.file)}:{one.statement.line}"
+    for check, message in wrong[:SHOWN_PER_LEVEL]:
+        place = f"{printable(check.statement.file)}:{check.statement.line}"
         yield command("warning", "The tree contradicts this line", message, place) + "\n"
     more = f", {len(wrong) - SHOWN_PER_LEVEL} of them not shown" if len(wrong) > SHOWN_PER_LEVEL else ""
     said = f"{len(checked)} statements looked at, {len(wrong)} contradicted{more}."
@@ -103,9 +103,9 @@ def _sarif(checked: Sequence[CheckedStatement]) -> Iterator[str]:
         "help": {"text": "knowbound lint shows the statement and, where the tree has one, the repair."},
     }
     results = []
-    for one, message in _wrong_lines(checked):
-        said = one.statement
-        prints = {"statement/v1": digest_of([said.file, one.kind, one.named])[:32]}
+    for check, message in _wrong_lines(checked):
+        said = check.statement
+        prints = {"statement/v1": digest_of([said.file, check.kind, check.named])[:32]}
         place = f"{said.file}:{said.line}"
         results.append(finding("contradicted_statement", "warning", message, place, prints, end_line=said.end_line))
     yield sarif(__version__, [rule], "lint/", results, base="The root of the project.")
@@ -117,11 +117,11 @@ def render_junk(found: Sequence[JunkEntry], entries: int, format_: str) -> Itera
 
 
 def _junk_lines(found: Sequence[JunkEntry], entries: int) -> Iterator[str]:
-    for one in found:
-        other = f" ({one.of})" if one.of else ""
-        yield f"{one.id}  {translated(one.kind)}{other}, {counted(one.tokens, 'token')}: {one.why}"
-        yield f"    {_cut(' '.join(one.content.split()))}"
-    spent = sum(one.tokens for one in found)
+    for entry in found:
+        other = f" ({entry.of})" if entry.of else ""
+        yield f"{entry.id}  {translated(entry.kind)}{other}, {counted(entry.tokens, 'token')}: {entry.why}"
+        yield f"    {_cut(' '.join(entry.content.split()))}"
+    spent = sum(entry.tokens for entry in found)
     yield say("{} entries: {} can be deleted, {:,} tokens. Their ids: --format jsonl", entries, len(found), spent)
 
 
@@ -131,15 +131,16 @@ def render_skills(found: Sequence[SkillCheck], format_: str) -> Iterator[str]:
 
 
 def _skill_lines(found: Sequence[SkillCheck]) -> Iterator[str]:
-    for one in found:
-        cost = f"{counted(one.lines, 'line')}, {counted(one.tokens, 'token')} ({one.listed_tokens:,} in every session)"
-        yield f"{one.name}  {one.file}: {cost}"
-        if one.uses is not None:
-            used = f"used {counted(one.uses, 'time')} in {counted(one.sessions or 0, 'session')}"
-            ends = f"; {one.ended_well:,} ended well, {one.with_gaps:,} hit a gap" if one.uses else ""
-            yield f"    {used}{ends}; {one.matched:,} of {one.prompts:,} prompts share words with its description"
-        yield from (f"    {one.file}:{problem.line}: {problem.text}" for problem in one.problems)
-    wrong, is_used = sum(bool(one.problems) for one in found), any(one.uses is not None for one in found)
+    for skill in found:
+        always = f"{skill.listed_tokens:,} in every session"
+        cost = f"{counted(skill.lines, 'line')}, {counted(skill.tokens, 'token')} ({always})"
+        yield f"{skill.name}  {skill.file}: {cost}"
+        if skill.uses is not None:
+            used = f"used {counted(skill.uses, 'time')} in {counted(skill.sessions or 0, 'session')}"
+            ends = f"; {skill.ended_well:,} ended well, {skill.with_gaps:,} hit a gap" if skill.uses else ""
+            yield f"    {used}{ends}; {skill.matched:,} of {skill.prompts:,} prompts share words with its description"
+        yield from (f"    {skill.file}:{problem.line}: {problem.text}" for problem in skill.problems)
+    wrong, is_used = sum(bool(skill.problems) for skill in found), any(skill.uses is not None for skill in found)
     hint = "" if is_used else " How they were used: knowbound observe, then again."
     yield f"{counted(len(found), 'skill')}, {wrong:,} with a problem.{hint}"
 
@@ -167,6 +168,11 @@ class RuleSummary(NamedTuple):
     worst: RuleCheck | None
 
     @property
+    def never_applied(self) -> bool:
+        """Report whether the rule had no case in many sessions, so that it may be cut."""
+        return self.not_applicable >= NEVER_FROM and not self.obeyed.n and not self.undecided
+
+    @property
     def harm(self) -> tuple[int, int]:
         """Violations and reminders, then cases that were partly obeyed."""
         return (self.violated + self.reminders, self.partly)
@@ -176,17 +182,17 @@ def summaries(checks: Sequence[RuleCheck]) -> list[RuleSummary]:
     """Return the rules, most harm first."""
     groups: list[list[RuleCheck]] = []
     by_key: dict[str, list[RuleCheck]] = {}
-    for check in sorted(checks, key=lambda one: one.started, reverse=True):
+    for check in sorted(checks, key=lambda check: check.started, reverse=True):
         group = by_key.get(check.rule.key)
         if group is None:
-            group = next((one for one in groups if _is_same(one[0].rule, check.rule)), None)
+            group = next((newer for newer in groups if _is_same(newer[0].rule, check.rule)), None)
             if group is None:
                 group = []
                 groups.append(group)
             by_key[check.rule.key] = group
         group.append(check)
     made = [_summary(group) for group in groups]
-    return sorted(made, key=lambda one: (one.harm, one.obeyed.n), reverse=True)
+    return sorted(made, key=lambda summary: (summary.harm, summary.obeyed.n), reverse=True)
 
 
 def _is_same(rule: Rule, older: Rule) -> bool:
@@ -198,23 +204,25 @@ def _is_same(rule: Rule, older: Rule) -> bool:
 
 
 def _summary(group: Sequence[RuleCheck]) -> RuleSummary:
+    """Return the summary of a rule from its checks, which are newest first and may be of older wordings."""
     rule = group[0].rule
-    decided = [one for one in group if one.finding.verdict is not None]
-    now = [one for one in decided if one.rule.key == rule.key]
-    placed = [one for one in decided if one.calls_before is not None]
-    broken = [one for one in decided if one.is_broken]
+    decided = [check for check in group if check.finding.verdict is not None]
+    with_place = [check for check in decided if check.calls_before is not None]
+    violated = [check for check in decided if check.finding.verdict is RuleVerdict.VIOLATED]
+    partly = [check for check in decided if check.finding.verdict is RuleVerdict.PARTLY]
+    broken = [check for check in decided if check.is_broken]
     return RuleSummary(
-        rule,
-        _obeyed(now),
-        sum(one.finding.verdict is RuleVerdict.VIOLATED for one in decided),
-        sum(one.finding.verdict is RuleVerdict.PARTLY for one in decided),
-        sum(one.reminded for one in group),
-        _obeyed([one for one in placed if (one.calls_before or 0) < LATE_FROM]),
-        _obeyed([one for one in placed if (one.calls_before or 0) >= LATE_FROM]),
-        _obeyed([one for one in decided if one.rule.key != rule.key]),
-        sum(one.finding.applicable is False for one in group),
-        sum(one.finding.verdict is None and one.finding.applicable is not False for one in group),
-        next((one for one in broken if one.finding.verdict is RuleVerdict.VIOLATED), broken[0] if broken else None),
+        rule=rule,
+        obeyed=_obeyed([check for check in decided if check.rule.key == rule.key]),
+        violated=len(violated),
+        partly=len(partly),
+        reminders=sum(check.reminded for check in group),
+        early=_obeyed([check for check in with_place if (check.calls_before or 0) < LATE_FROM]),
+        late=_obeyed([check for check in with_place if (check.calls_before or 0) >= LATE_FROM]),
+        before=_obeyed([check for check in decided if check.rule.key != rule.key]),
+        not_applicable=sum(check.finding.applicable is False for check in group),
+        undecided=sum(check.finding.verdict is None and check.finding.applicable is not False for check in group),
+        worst=next(iter([*violated, *broken]), None),
     )
 
 
@@ -232,22 +240,22 @@ def render_rules(
 
 def _rule_lines(checks: Sequence[RuleCheck], sessions: int, of: int, notes: Sequence[str]) -> Iterator[str]:
     made = summaries(checks)
-    ignored = [one for one in made if one.harm > (0, 0)]
-    for number, one in enumerate(ignored[:_SHOWN], 1):
-        yield from _lines(number, one)
+    ignored = [summary for summary in made if summary.harm > (0, 0)]
+    for number, summary in enumerate(ignored[:_SHOWN], 1):
+        yield from _lines(number, summary)
     if len(ignored) > _SHOWN:
         yield f"   {say('{} more: --format jsonl', len(ignored) - _SHOWN)}"
-    never = [one for one in made if one.not_applicable >= NEVER_FROM and not one.obeyed.n and not one.undecided]
+    never = [summary for summary in made if summary.never_applied]
     if never:
         yield ""
         yield say("Never applied in {} sessions or more: candidates to cut", NEVER_FROM)
-    costs = ((estimated_tokens(one.rule.text) * one.not_applicable, one.rule) for one in never)
+    costs = ((estimated_tokens(summary.rule.text) * summary.not_applicable, summary.rule) for summary in never)
     for tokens, rule in sorted(costs, key=lambda cost: -cost[0])[:_CUT_SHOWN]:
         yield f"   {_place(rule)}  {short_line(rule.text, _LONGEST_RULE)}  ({counted(tokens, 'token')})"
     if ignored or never:
         yield ""
-    decided = sum(one.obeyed.n + one.before.n for one in made)
-    undecided = sum(one.undecided for one in made)
+    decided = sum(summary.obeyed.n + summary.before.n for summary in made)
+    undecided = sum(summary.undecided for summary in made)
     obeyed = _obeyed([check for check in checks if check.finding.verdict is not None])
     yield say(
         "{} in {} of {} sessions: {} cases decided, obeyed {}; {} cases nobody decided.",
@@ -256,24 +264,24 @@ def _rule_lines(checks: Sequence[RuleCheck], sessions: int, of: int, notes: Sequ
     yield from notes
 
 
-def _lines(number: int, one: RuleSummary) -> Iterator[str]:
-    yield f"{number}. {_place(one.rule)}  {short_line(one.rule.text, _LONGEST_RULE)}"
-    parts = [say("violated in {}", counted(one.violated, "session")) if one.violated else ""]
-    parts += [say("partly obeyed in {}", one.partly) if one.partly else ""]
-    parts += [say("obeyed {}", one.obeyed) if one.obeyed.n else ""]
-    parts += [say("the user reminded {} times", one.reminders) if one.reminders else ""]
+def _lines(number: int, summary: RuleSummary) -> Iterator[str]:
+    yield f"{number}. {_place(summary.rule)}  {short_line(summary.rule.text, _LONGEST_RULE)}"
+    parts = [say("violated in {}", counted(summary.violated, "session")) if summary.violated else ""]
+    parts += [say("partly obeyed in {}", summary.partly) if summary.partly else ""]
+    parts += [say("obeyed {}", summary.obeyed) if summary.obeyed.n else ""]
+    parts += [say("the user reminded {} times", summary.reminders) if summary.reminders else ""]
     yield f"   {' · '.join(filter(None, parts))}"
     shares = []
-    if one.early.n and one.late.n:
-        counts = (one.early.k, one.early.n, one.late.k, one.late.n)
+    if summary.early.n and summary.late.n:
+        counts = (summary.early.k, summary.early.n, summary.late.k, summary.late.n)
         shares.append(say("first {} calls {} of {}, later {} of {}", LATE_FROM, *counts))
-    if one.before.n:
-        shares.append(say("in its older words {} of {}", one.before.k, one.before.n))
+    if summary.before.n:
+        shares.append(say("in its older words {} of {}", summary.before.k, summary.before.n))
     if shares:
         yield f"   {say('obeyed: {}', '; '.join(shares))}"
-    if one.worst is not None:
-        where = f"{one.worst.trace}:{one.worst.finding.at_line}" if one.worst.finding.at_line else one.worst.session
-        yield f"   {short_line(one.worst.finding.why, _LONGEST_RULE)}  ({where})"
+    if (worst := summary.worst) is not None:
+        where = f"{worst.trace}:{worst.finding.at_line}" if worst.finding.at_line else worst.session
+        yield f"   {short_line(worst.finding.why, _LONGEST_RULE)}  ({where})"
 
 
 def _place(rule: Rule) -> str:
@@ -343,8 +351,8 @@ def _entry(lesson: Lesson) -> Entry:
 
 def _status_sections(lessons: Sequence[Lesson]) -> Iterator[Section]:
     order = list(LessonStatus)
-    shown = sorted(lessons, key=lambda one: (-order.index(one.status), -one.saves, one.id))
-    rows = ((strong(one.id), translated(one.status), *_counts(one), prose(one.text)) for one in shown)
+    shown = sorted(lessons, key=lambda lesson: (-order.index(lesson.status), -lesson.saves, lesson.id))
+    rows = ((strong(lesson.id), translated(lesson.status), *_counts(lesson), prose(lesson.text)) for lesson in shown)
     yield section("What became of them", "status", table("id | status | before | after | lesson", rows, 60))
 
 
@@ -353,7 +361,7 @@ def _counts(lesson: Lesson) -> tuple[str, str]:
     if lesson.applied is None or lesson.status not in WRITTEN:
         return "", ""
     sides = (lesson.applied.before, lesson.applied.after)
-    before, after = (str(Rate(one.missed, one.sessions)) if one.sessions else "no sessions" for one in sides)
+    before, after = (str(Rate(side.missed, side.sessions)) if side.sessions else "no sessions" for side in sides)
     return before, after
 
 

@@ -18,7 +18,8 @@ from knowbound.text.printable import counted, listed
 
 MOST = 7
 _NEWER = 0.02  # share of unknown lines or tools over which a client is newer than knowbound
-_TITLE = 160
+_TITLE = 160  # characters
+_WATCHED = "text status before=applied.before after=applied.after"
 
 
 def render_review(
@@ -31,7 +32,7 @@ def render_review(
                 "format": "knowbound.review/1",
                 "actions": [_fields(action) for action in actions],
                 "figures": msgspec.to_builtins(figures),
-                "fixed": [fields(one, "text status before=applied.before after=applied.after") for one in watched],
+                "fixed": [fields(lesson, _WATCHED) for lesson in watched],
                 "notes": notes,
             }
         )
@@ -45,12 +46,13 @@ def _lines(
     yield ""
     if not actions:
         yield translated("Nothing to do: no line that the tree contradicts, and no miss that a line would spare.")
-    for number, one in enumerate(actions[:MOST], 1):
-        yield f"{number}. {pad(translated(one.kind), 10)}{_cut(one.title)}"
-        parts = [cost_words(one.cost, figures.sessions), say("in {}", one.place) if one.kind == "write" else ""]
+    for number, action in enumerate(actions[:MOST], 1):
+        yield f"{number}. {pad(translated(action.kind), 10)}{_cut(action.title)}"
+        place = say("in {}", action.place) if action.kind == "write" else ""
+        parts = [cost_words(action.cost, figures.sessions), place]
         yield f"   {'':<10}{' · '.join(filter(None, parts)) or translated('no session met it yet')}"
-        has_fix = one.diff or one.kind is ActionKind.VERIFY
-        can = f"knowbound fix {one.id}" if has_fix else say("{}: no repair by rules; correct it by hand", one.id)
+        has_fix = action.diff or action.kind is ActionKind.VERIFY
+        can = f"knowbound fix {action.id}" if has_fix else say("{}: no repair by rules; correct it by hand", action.id)
         yield f"   {'':<10}{can}"
     if len(actions) > MOST:
         yield f"   {'':<10}{say('{} more: --format json', len(actions) - MOST)}"
@@ -114,7 +116,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _TITLE else f"{text[:_TITLE]}…"
 
 
-def _fields(one: Action) -> dict[str, object]:
-    known: dict[str, object] = msgspec.to_builtins(one)
+def _fields(action: Action) -> dict[str, object]:
+    known: dict[str, object] = msgspec.to_builtins(action)
     place, diff = known.pop("place"), known.pop("diff")
     return known | {"fix": {"file": place, "diff": diff} if diff else None, "by": known.pop("by")}

@@ -67,23 +67,23 @@ def render_secrets(scan: SecretScan, format_: str) -> Iterator[str]:
     return lines_or_rows(format_, _lines(scan), rows)
 
 
-def _row(one: LeakedSecret) -> dict[str, object]:
-    about = {"kind": one.kind, "first": one.first, "age_days": _age_in_days(one.first), "lines": one.lines}
-    places = [{"file": place.file, "line": place.line} for place in one.places]
-    return {**about, "files": one.files, "places": places, "rotate": advice(one.kind)}
+def _row(secret: LeakedSecret) -> dict[str, object]:
+    about = {"kind": secret.kind, "first": secret.first, "age_days": _age_in_days(secret.first), "lines": secret.lines}
+    places = [{"file": place.file, "line": place.line} for place in secret.places]
+    return {**about, "files": secret.files, "places": places, "rotate": advice(secret.kind)}
 
 
 def _lines(scan: SecretScan) -> Iterator[str]:
     looked = say("{} in {}", counted(scan.lines, "line"), counted(scan.files, "file"))
     if not scan.secrets:
         yield say("No secrets found: {}.", looked)
-    for number, one in enumerate(scan.secrets[:_SHOWN], 1):
-        days = _age_in_days(one.first)
+    for number, secret in enumerate(scan.secrets[:_SHOWN], 1):
+        days = _age_in_days(secret.first)
         age = say("age unknown") if days is None else counted(days, "day") + say(" old")
-        where = counted(one.lines, "line") + say(" of ") + counted(one.files, "file")
-        yield f"{number:>2}. {one.kind} · {age} · {where}"
-        yield f"    {one.places[0].file}:{one.places[0].line}"
-        yield f"    {say('Rotate')}: {say(advice(one.kind))}"
+        where = counted(secret.lines, "line") + say(" of ") + counted(secret.files, "file")
+        yield f"{number:>2}. {secret.kind} · {age} · {where}"
+        yield f"    {secret.places[0].file}:{secret.places[0].line}"
+        yield f"    {say('Rotate')}: {say(advice(secret.kind))}"
     if len(scan.secrets) > _SHOWN:
         yield f"    {say('{} more: --format jsonl', len(scan.secrets) - _SHOWN)}"
     if scan.secrets:

@@ -277,7 +277,7 @@ def strong(text: str) -> Span:
 def columns(names: str) -> tuple[Column, ...]:
     """Columns by their names: `sample | cost> | place?2`. `>` sets numbers right, `?2` is `optional`."""
     found = (_COLUMN.fullmatch(name.strip()) for name in names.split("|"))
-    return tuple(Column(one[1], bool(one[2]), int(one[3] or 0)) for one in found if one)
+    return tuple(Column(match[1], bool(match[2]), int(match[3] or 0)) for match in found if match)
 
 
 def table(names: str, rows: Iterable[Row | Sequence[Line]], shown: int = 25, hint: str = "--format json") -> Table:
@@ -288,7 +288,7 @@ def table(names: str, rows: Iterable[Row | Sequence[Line]], shown: int = 25, hin
 
 def listing(found: Iterable[Entry | Line], shown: int = 10, hint: str = "", total: int = 0) -> Listing:
     """A list of entries, or of lines that are entries of their own."""
-    return Listing(tuple(one if isinstance(one, Entry) else Entry(one) for one in found), shown, hint, total)
+    return Listing(tuple(entry if isinstance(entry, Entry) else Entry(entry) for entry in found), shown, hint, total)
 
 
 def facts(rows: Iterable[tuple[str, Line]]) -> Facts:

@@ -142,10 +142,10 @@ def render_team(report: TeamReport, format_: str) -> str:
     """Return the review as text or JSON."""
     if format_ == "json":
         projects = []
-        for one in report.projects:
-            turns = sum(one.answers.values())
-            rates = {name: Rate(k, turns).to_json() for name, k in one.answers.items()}
-            projects.append(fields(one, _KEYS) | {"answers": rates})
+        for project in report.projects:
+            turns = sum(project.answers.values())
+            rates = {name: Rate(k, turns).to_json() for name, k in project.answers.items()}
+            projects.append(fields(project, _KEYS) | {"answers": rates})
         return json_text({"format": "knowbound.team/1", "least_people": report.least, "projects": projects})
     return printable("\n".join(_lines(report)) + "\n")
 
@@ -153,43 +153,43 @@ def render_team(report: TeamReport, format_: str) -> str:
 def _lines(report: TeamReport) -> Iterator[str]:
     if not report.projects:
         yield f"No project has sessions of {report.least} people or more."
-    for one in report.projects:
-        yield f"knowbound  {one.project or 'no project'} · {one.people} people"
+    for project in report.projects:
+        yield f"knowbound  {project.project or 'no project'} · {project.people} people"
         yield ""
-        actions = list(_actions(one))
+        actions = list(_actions(project))
         for kind, title, why in actions:
             yield f"{kind:<10}{one_line(title, _TITLE)}"
             yield f"{'':<10}{why}"
         if not actions:
             yield f"Nothing that {report.least} people or more have in common."
         yield ""
-        gap = one.gap
+        gap = project.gap
         open_ = percent_between(gap.open.value, gap.open_upper.value)
         yield f"Gap rate {gap.rate} (weighted {percent(gap.weighted.value)}, open {open_})"
-        yield str(one.watermark)
-        turns, bad = sum(one.answers.values()), one.answers.get(Diagnosis.UNSUPPORTED, 0)
+        yield str(project.watermark)
+        turns, bad = sum(project.answers.values()), project.answers.get(Diagnosis.UNSUPPORTED, 0)
         answers = f"; {bad:,} of {counted(turns, 'audited turn')} unsupported" if turns else ""
-        yield f"{counted(one.sessions, 'session')}, {counted(one.tool_calls, 'tool call')}{answers}"
+        yield f"{counted(project.sessions, 'session')}, {counted(project.tool_calls, 'tool call')}{answers}"
         yield ""
     yield f"What fewer than {report.least} people have is left out and not counted. All of it: --format json"
 
 
-def _actions(one: TeamProject) -> Iterator[tuple[str, str, str]]:
-    of_all = f"of {one.people} people"
-    for each in one.statements[:_OF_EACH]:
+def _actions(project: TeamProject) -> Iterator[tuple[str, str, str]]:
+    of_all = f"of {project.people} people"
+    for each in project.statements[:_OF_EACH]:
         line = each.value
         why = f"{line.why} · " if line.why else ""
         yield ActionKind.REPAIR, f"{line.file}: {line.text}", f"{why}{each.people} {of_all}"
-    for found in one.topics[:_OF_EACH]:
+    for found in project.topics[:_OF_EACH]:
         topic = found.value
         place = f"found in {topic.answer[0].path} · " if topic.answer else ""
-        cost = f"{topic.sessions:,} of {counted(one.sessions, 'session')}, {counted(topic.cost.calls, 'call')}"
+        cost = f"{topic.sessions:,} of {counted(project.sessions, 'session')}, {counted(topic.cost.calls, 'call')}"
         yield ActionKind.WRITE, topic.title, f"{place}{found.people} {of_all}, {cost}"
-    for broken in [each for each in one.rules if each.value.violated + each.value.partly][:_OF_EACH]:
+    for broken in [each for each in project.rules if each.value.violated + each.value.partly][:_OF_EACH]:
         rule = broken.value
         counts = f"violated in {rule.violated:,}, partly in {rule.partly:,}, obeyed in {rule.obeyed:,} sessions"
         yield ActionKind.ENFORCE, f"{rule.file}: {rule.text}", f"{counts} · {broken.people} {of_all}"
-    for wrong in [each for each in one.items if each.value.counts.contradicted][:_OF_EACH]:
+    for wrong in [each for each in project.items if each.value.counts.contradicted][:_OF_EACH]:
         item = wrong.value
         rate = f"contradicted in {item.counts.contradicted:,} of {counted(item.counts.judged, 'injection')}"
         yield ActionKind.SUPERSEDE, f"item {item.id}", f"{rate} · {wrong.people} {of_all}"

@@ -165,7 +165,7 @@ def corrected(observed: Rate, found: Calibration) -> Estimate:
     shares += [(sensitivity.value, sensitivity.effective), (specificity.value, specificity.effective)]
     betas = [(share * n + _PRIOR, (1 - share) * n + _PRIOR) for share, n in shares]
     drawn = (rogan_gladen(*(draw.betavariate(*beta) for beta in betas)) for _ in range(_DRAWS))
-    known = [one for one in drawn if one is not None]
+    known = [share for share in drawn if share is not None]
     if _DRAWS - len(known) > 0.025 * _DRAWS:
         return Estimate(value, 0.0, 1.0)  # the labels do not exclude a judge as good as a coin
     return _between(value, known)
@@ -228,7 +228,7 @@ def _design(pairs: Sequence[Pair], moves: Sequence[float], heaviest: float) -> f
     if alone < 1e-12 or len(sessions) == 1:
         effective = total * total / sum(weight * weight for weight in weights.values())
         return max(1.0, len(pairs) / min(effective, total / heaviest))
-    between = sum(one * one for one in sums.values()) * len(sums) / (len(sums) - 1) / total / total
+    between = sum(shift * shift for shift in sums.values()) * len(sums) / (len(sums) - 1) / total / total
     return min(max(1.0, between / alone), float(len(pairs)))
 
 
@@ -324,8 +324,8 @@ def calibrate_scores(
     size = len(_SCORES)
     drawn = [_rows(cells) for cells in _dirichlet([count + 1 / size**2 for row in table for count in row])] if n else []
     value, difference = quadratic_kappa(table), mean_difference(table)
-    kappas = [one for cells in drawn if (one := quadratic_kappa(cells)) is not None]
-    differences = [one for cells in drawn if (one := mean_difference(cells)) is not None]
+    kappas = [drawn_kappa for cells in drawn if (drawn_kappa := quadratic_kappa(cells)) is not None]
+    differences = [drawn_difference for cells in drawn if (drawn_difference := mean_difference(cells)) is not None]
     kappa = Estimate() if value is None else _between(value, kappas)
     none = None if n else Decision(Trust.UNDERPOWERED, "the judge gave no score for any label")
     return ScoreCalibration(

@@ -95,8 +95,8 @@ class Comparison(msgspec.Struct, frozen=True):
     @property
     def names(self) -> tuple[str, str]:
         """Names of both sides, as the user gave them or by their ids."""
-        one, other = (side.variant or f"evaluation {side.id}" for side in (self.before, self.after))
-        return one, other
+        first, second = (side.variant or f"evaluation {side.id}" for side in (self.before, self.after))
+        return first, second
 
     @property
     def verdict(self) -> Verdict:
@@ -194,17 +194,17 @@ def _named(head: EvaluationHead) -> str:
 
 
 def _row(sample: str, before: Sequence[SampleRun], after: Sequence[SampleRun], kind: RateKind) -> SampleChange:
-    ones, others = ([run for run in runs if run.is_complete] for runs in (before, after))
-    were, are = _passed(ones), _passed(others)
-    failing = [name for name in were if were[name] and are.get(name) is False]
-    passing = [name for name in were if were[name] is False and are.get(name)]
+    done_before, done_after = ([run for run in runs if run.is_complete] for runs in (before, after))
+    passed_before, passed_after = _passed(done_before), _passed(done_after)
+    failing = [name for name in passed_before if passed_before[name] and passed_after.get(name) is False]
+    passing = [name for name in passed_before if passed_before[name] is False and passed_after.get(name)]
     change, why = Change.UNKNOWN, _why(before, after)
-    if ones and others:
-        rise = (sample_weight(others, kind) > 0) - (sample_weight(ones, kind) > 0)
+    if done_before and done_after:
+        rise = (sample_weight(done_after, kind) > 0) - (sample_weight(done_before, kind) > 0)
         change, why = Change.FIXED if passing or rise < 0 else Change.SAME, ""
         if failing or rise > 0:
             change = Change.BROKEN
-    return SampleChange(sample, change, _side(ones), _side(others), why, failing, passing)
+    return SampleChange(sample, change, _side(done_before), _side(done_after), why, failing, passing)
 
 
 def _side(runs: Sequence[SampleRun]) -> SampleSide:
@@ -222,9 +222,9 @@ def _passed(runs: Iterable[SampleRun]) -> dict[str, bool]:
     """Map an assertion to whether it passed in more than half of the runs that decided it."""
     decided: dict[str, list[bool]] = {}
     for run in runs:
-        for one in run.grade.assertions:
-            if one.passed is not None:
-                decided.setdefault(f"{one.type} {one.detail}".rstrip(), []).append(one.passed)
+        for grade in run.grade.assertions:
+            if grade.passed is not None:
+                decided.setdefault(f"{grade.type} {grade.detail}".rstrip(), []).append(grade.passed)
     return {name: 2 * sum(results) > len(results) for name, results in decided.items()}
 
 
@@ -257,9 +257,9 @@ def _on_both_sides(
     before: Evaluation, after: Evaluation, value: Callable[[Sequence[SampleRun]], _Value]
 ) -> list[list[tuple[_Value, _Value]]]:
     """Return the values of the samples with a complete run on both sides, by cluster."""
-    ones, others = complete_runs(before.runs), complete_runs(after.runs)
-    both = ones.keys() & others.keys()
-    return _clustered(before, after, {sample: (value(ones[sample]), value(others[sample])) for sample in both})
+    old, new = complete_runs(before.runs), complete_runs(after.runs)
+    both = old.keys() & new.keys()
+    return _clustered(before, after, {sample: (value(old[sample]), value(new[sample])) for sample in both})
 
 
 def is_answered(runs: Sequence[SampleRun]) -> bool:
@@ -285,8 +285,8 @@ def changed_pairs(before: Evaluation, after: Evaluation, rows: Iterable[SampleCh
 def mean_difference(before: Evaluation, after: Evaluation, value: Callable[[SampleRun], float | None]) -> Mean:
     """Return the mean of after − before of a value, over samples that have the value on both sides."""
     pairs = _on_both_sides(before, after, lambda runs: _mean(map(value, runs)))
-    known = ([(one, other) for one, other in part if one is not None and other is not None] for part in pairs)
-    return mean_of([other - one for one, other in part] for part in known)
+    known = ([(old, new) for old, new in part if old is not None and new is not None] for part in pairs)
+    return mean_of([new - old for old, new in part] for part in known)
 
 
 def _clustered(before: Evaluation, after: Evaluation, values: Mapping[str, _Value]) -> list[list[_Value]]:
@@ -325,7 +325,7 @@ def differences(before: EvaluationHead, after: EvaluationHead) -> list[str]:
         ("injection", *("on" if side.inject else "off" for side in (before, after))),
         ("version of knowbound", before.version, after.version),
     )
-    return [f"the {name} ({one or 'none'} → {other or 'none'})" for name, one, other in sides if one != other]
+    return [f"the {name} ({old or 'none'} → {new or 'none'})" for name, old, new in sides if old != new]
 
 
 def _caveats(before: Evaluation, after: Evaluation, rows: Iterable[SampleChange]) -> Iterator[str]:

@@ -94,7 +94,7 @@ def demotions(days: Iterable[DayRollup], weights: Weights = CONTRACT) -> list[De
     scores: dict[str, QualityScores] = {}
     found: list[Demotion] = []
     open_: dict[str, int] = {}  # item → index of its demotion
-    for day in sorted(days, key=lambda one: one.date):
+    for day in sorted(days, key=lambda day: day.date):
         for item, after in day.scores.items():
             before = scores.get(item, QualityScores())
             scores[item] = after
@@ -115,8 +115,8 @@ def false_demotions(found: Iterable[Demotion], first: str, last: str) -> Rate:
 
     Only demotions whose seven days are over by the last day count: a younger one may still be reversed.
     """
-    settled = [one for one in found if one.date >= first and _later(one.date) <= last]
-    return Rate(sum(one.is_reversed for one in settled), len(settled))
+    settled = [demotion for demotion in found if demotion.date >= first and _later(demotion.date) <= last]
+    return Rate(sum(demotion.is_reversed for demotion in settled), len(settled))
 
 
 class Reinforcement(msgspec.Struct, frozen=True):

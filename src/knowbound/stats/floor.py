@@ -115,7 +115,7 @@ def calibrate_floor(trials: Sequence[Trial], wanted: FloorTarget, floor: float, 
         held_out=held_out_rates(trials, wanted) if best and not is_kept else None,
         missing_needing=needing,
         missing_left_alone=left_alone,
-        by_floor=tuple(rates_at(trials, one, at.most_items) for one in floors),
+        by_floor=tuple(rates_at(trials, floor, at.most_items) for floor in floors),
         by_number=tuple(rates_at(trials, at.floor, number) for number in sorted({*NUMBERS, most})),
         cases=tuple(sorted(cases, key=lambda case: not case.off_topic)),
     )

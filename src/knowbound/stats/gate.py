@@ -183,8 +183,8 @@ def _grown(before: Rate, now: Rate, pairs: Pairs | None, by: float = 1.0) -> Dif
         # A smaller design effect has the same effect on the interval as more pairs.
         difference = msgspec.structs.replace(pairs, design=pairs.design / by).difference
     else:
-        one, other = (Rate(round(rate.k * by), round(rate.n * by), rate.design) for rate in (before, now))
-        difference = unpaired_difference(one, other)
+        scaled_old, scaled_now = (Rate(round(rate.k * by), round(rate.n * by), rate.design) for rate in (before, now))
+        difference = unpaired_difference(scaled_old, scaled_now)
     assert difference is not None
     return difference
 

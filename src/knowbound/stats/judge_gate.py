@@ -138,7 +138,7 @@ class WeeklySample(msgspec.Struct, frozen=True):
     @property
     def drifted(self) -> tuple[Metric, ...]:
         """Metrics with surely lower agreement. A drifted judge counts as a new judge, to be calibrated."""
-        return tuple(metric for metric, one in self.metrics.items() if one.drifted)
+        return tuple(metric for metric, sampled in self.metrics.items() if sampled.drifted)
 
 
 def has_drifted(sample: Share, calibrated: Share) -> bool:

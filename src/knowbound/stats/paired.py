@@ -159,8 +159,8 @@ def newcombe(both: float, fixed: float, broken: float, neither: float) -> tuple[
     agreement = max(agreement - n / 2, 0.0) if agreement > 0 else agreement  # corrected for continuity
     correlation = agreement / math.sqrt(margins) if margins else 0.0
 
-    def together(one: float, other: float) -> float:
-        return math.sqrt(max(0.0, one * one - 2 * correlation * one * other + other * other))
+    def together(first: float, second: float) -> float:
+        return math.sqrt(max(0.0, first * first - 2 * correlation * first * second + second * second))
 
     low = after - before - together(after - low_after, high_before - before)
     high = after - before + together(high_after - after, before - low_before)

@@ -166,7 +166,7 @@ def item_rates(day: DayRollup, backends: Collection[str] = ()) -> dict[QualityMe
     if not backends:
         return found
     counts = sum((day.by_backend.get(name, Counts()) for name in backends), Counts())
-    return {name: Rate(counts.of(ITEM_METRICS[name]), counts.judged, one.design) for name, one in found.items()}
+    return {name: Rate(counts.of(ITEM_METRICS[name]), counts.judged, rate.design) for name, rate in found.items()}
 
 
 def window(end: str, days: int = WINDOW_DAYS) -> tuple[str, str]:
@@ -308,10 +308,10 @@ def _outcome_interval(
     """Return the 95% bootstrap interval over sessions; None with a single session or one side only."""
     sums: dict[str, list[float]] = {}  # session → sum and number of either side
     for turn in turns:
-        one = sums.setdefault(turn.session, [0.0, 0, 0.0, 0])
+        own = sums.setdefault(turn.session, [0.0, 0, 0.0, 0])
         at = 2 * turn.is_held_out
-        one[at] += turn.outcomes[outcome]
-        one[at + 1] += 1
+        own[at] += turn.outcomes[outcome]
+        own[at + 1] += 1
     if len(sums) < 2:
         return None, None
     draw = random.Random(f"{outcome}/{len(sums)}/{value}")

@@ -74,7 +74,7 @@ def least_share(k: int, n: int, looks: int = 1) -> float:
     low, high = 0.0, k / n
     for _ in range(40):  # halvings: to twelve digits
         share = (low + high) / 2
-        tail = sum(math.comb(n, one) * share**one * (1 - share) ** (n - one) for one in range(k, n + 1))
+        tail = sum(math.comb(n, hits) * share**hits * (1 - share) ** (n - hits) for hits in range(k, n + 1))
         low, high = (low, share) if tail > 0.025 / looks else (share, high)
     return low
 
@@ -106,9 +106,9 @@ def design_effect(squares: float, alone: float, clusters: int, n: int) -> float:
     return min(max(1.0, squares * clusters / (clusters - 1) / alone), float(n))
 
 
-def _joint_design(one: Rate | Weighted, other: Rate | Weighted) -> float:
-    n = one.n + other.n
-    return max(1.0, (one.design * one.n + other.design * other.n) / n) if n else 1.0
+def _joint_design(rate: Rate | Weighted, other: Rate | Weighted) -> float:
+    n = rate.n + other.n
+    return max(1.0, (rate.design * rate.n + other.design * other.n) / n) if n else 1.0
 
 
 class Mean(msgspec.Struct, frozen=True):
@@ -134,7 +134,7 @@ def mean_of(clusters: Iterable[Sequence[float]]) -> Mean:
     means = []
     for _ in range(_RESAMPLES):
         drawn = draw.choices(sums, k=len(sums))
-        means.append(sum(one for one, _ in drawn) / sum(count for _, count in drawn))
+        means.append(sum(total for total, _ in drawn) / sum(count for _, count in drawn))
     return Mean(len(scores), value, *middle_95(means))
 
 

@@ -172,7 +172,7 @@ class ReplayResult(msgspec.Struct, frozen=True):
         """Decide whether the candidate may replace the present ranking."""
         if self.compared < FEWEST_REPLAYED:
             return ReplayVerdict.TOO_FEW
-        if any(is_worse(metric, one.difference) for metric, one in self.metrics.items()):
+        if any(is_worse(metric, change.difference) for metric, change in self.metrics.items()):
             return ReplayVerdict.WORSE
         return ReplayVerdict.NO_WORSE
 
@@ -210,12 +210,12 @@ class LegStatus(msgspec.Struct, frozen=True):
     @property
     def missing(self) -> tuple[RolloutCriterion, ...]:
         """Criteria that keep the leg from being left."""
-        return tuple(one for one in self.leave if one.state is not CriterionState.MET)
+        return tuple(criterion for criterion in self.leave if criterion.state is not CriterionState.MET)
 
     @property
     def tripped(self) -> tuple[RolloutCriterion, ...]:
         """Kill criteria that tripped."""
-        return tuple(one for one in self.kill if one.state is CriterionState.TRIPPED)
+        return tuple(criterion for criterion in self.kill if criterion.state is CriterionState.TRIPPED)
 
 
 class FailureMode(StrEnum):
@@ -253,7 +253,7 @@ class RolloutStatus(msgspec.Struct, frozen=True):
     @property
     def current(self) -> LegStatus:
         """The present leg."""
-        return next(one for one in self.legs if one.is_current)
+        return next(leg for leg in self.legs if leg.is_current)
 
     @property
     def next(self) -> LegStatus | None:
@@ -293,5 +293,5 @@ def _share(said: tuple[bool, ...]) -> float:
 
 
 def _rate(turns: Iterable[tuple[bool, ...]]) -> Rate:
-    said = [one for turn in turns for one in turn]
+    said = [verdict for turn in turns for verdict in turn]
     return Rate(sum(said), len(said))

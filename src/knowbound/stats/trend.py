@@ -110,8 +110,8 @@ def _groups(heads: Iterable[EvaluationHead]) -> list[list[EvaluationHead]]:
     groups: list[list[EvaluationHead]] = []
     for head in heads:
         for group in groups:
-            alike = [one for one in group if one.origin is head.origin]
-            if any(one.watermark.path == head.watermark.path or one.sha256 == head.sha256 for one in alike):
+            alike = [member for member in group if member.origin is head.origin]
+            if any(member.watermark.path == head.watermark.path or member.sha256 == head.sha256 for member in alike):
                 group.append(head)
                 break
         else:
@@ -124,7 +124,7 @@ def _rows(heads: Sequence[EvaluationHead], last: int, broken: FindBroken | None)
     for before, head in pairwise(heads[-last - 1 :] if last else heads):
         change, breaks = knowledge_change(before.knowledge, head.knowledge), head.series != before.series
         names = None if breaks or broken is None else broken(before, head)
-        counted = [one.gap.has_undecided for one in (before, head) if one.gap.rate.n]
+        counted = [side.gap.has_undecided for side in (before, head) if side.gap.rate.n]
         rows.append(TrendRow(head, change, differences(before, head), breaks, len(set(counted)) > 1, names))
     return rows[-last:]
 
@@ -142,7 +142,7 @@ def _series(rows: list[TrendRow]) -> Series:
     advice = _additions(rows) if reading is Reading.FALLING else _ADVICE[reading]
     if reading is Reading.INCONCLUSIVE and heads[-1].executor == _DETERMINISTIC:  # repeating it adds nothing
         advice = "More samples would settle it."
-    changed = dict.fromkeys(one for before, after in pairwise(heads) for one in differences(before, after))
+    changed = dict.fromkeys(name for before, after in pairwise(heads) for name in differences(before, after))
     return Series(rows, reading, words, advice, list(changed), nudge(heads))
 
 

@@ -94,13 +94,13 @@ def _totals(comparison: Comparison) -> str:
 
 def comparison_sections(comparison: Comparison, *, is_alone: bool = False) -> Iterator[Section]:
     """Yield the verdict with its figures, and the samples side by side; alone on a page with the figures of both."""
-    one, other = comparison.names
+    first, second = comparison.names
     figures = (Mark(comparison.after.watermark), Figures(_figures(comparison))) if is_alone else ()
-    title = "Difference" if is_alone else f"{one} and {other}"
+    title = "Difference" if is_alone else f"{first} and {second}"
     yield section(title, "difference", *figures, facts(_facts(comparison)))
     yield warnings(comparison.caveats)
-    one, other = (re.sub(r"[|>?]", "/", name) for name in (one, other))
-    columns = f"sample | change | gap: {one} | gap: {other} | composite?1 | answer: {one}?3 | answer: {other}?2"
+    first, second = (re.sub(r"[|>?]", "/", name) for name in (first, second))
+    columns = f"sample | change | gap: {first} | gap: {second} | composite?1 | answer: {first}?3 | answer: {second}?2"
     same = _rows(comparison, columns, 5, Change.SAME)
     yield section("Samples that changed", "changed", _rows(comparison, columns, 40, *_CHANGED))
     yield section(f"{counted(len(same.rows), 'sample')} the same", "same", same, folded_in=ASIDE)
@@ -126,7 +126,7 @@ def _facts(comparison: Comparison) -> Iterator[tuple[str, Line]]:
 
 def verdict_words(comparison: Comparison) -> str:
     """Return in one sentence which side answers more samples, or how many more samples would decide."""
-    pairs, other = comparison.answered, comparison.names[1]
+    pairs, second = comparison.answered, comparison.names[1]
     if pairs.p is None:
         return "Nothing to compare: no sample is complete on both sides."
     if not pairs.shifts:
@@ -136,7 +136,7 @@ def verdict_words(comparison: Comparison) -> str:
     more = f"both answer as many of {counted(pairs.n, 'sample')}, and not the same ones"
     if net:
         way = "more" if net > 0 else "fewer"
-        more = f"{other} answers {abs(net):,} of {pairs.n:,} {way}, p = {probability(pairs.p)}"
+        more = f"{second} answers {abs(net):,} of {pairs.n:,} {way}, p = {probability(pairs.p)}"
     if comparison.verdict is not Verdict.UNDECIDED:
         return f"{more[0].upper()}{more[1:]}."
     would = "no reasonable number of samples like these would decide"
@@ -146,14 +146,14 @@ def verdict_words(comparison: Comparison) -> str:
 
 
 def _answered_words(comparison: Comparison) -> str:
-    pairs, (one, other) = comparison.answered, comparison.names
+    pairs, (first, second) = comparison.answered, comparison.names
     difference = pairs.difference
     if difference is None:
         return "unknown"
     before, after = _sides(pairs)
     turned = Difference(-difference.value, -difference.high, -difference.low, paired=True)
     clusters = "" if pairs.clusters == pairs.n else f" in {counted(pairs.clusters, 'cluster')}"
-    return f"{one} {before:,}, {other} {after:,} of {counted(pairs.n, 'sample')}{clusters}: {turned}"
+    return f"{first} {before:,}, {second} {after:,} of {counted(pairs.n, 'sample')}{clusters}: {turned}"
 
 
 def _sides(answered: Pairs) -> tuple[int, int]:

@@ -162,9 +162,9 @@ def _injected(evaluation: Evaluation) -> Iterator[Section]:
     samples: dict[str, set[str]] = {}
     words: dict[str, str] = {}
     for run in evaluation.runs:
-        for one in run.injected:
-            samples.setdefault(one.item, set()).add(run.sample)
-            words[one.item] = one.excerpt
+        for text in run.injected:
+            samples.setdefault(text.item, set()).add(run.sample)
+            words[text.item] = text.excerpt
     ranked = sorted(samples, key=lambda item: -len(samples[item]))
     rows = ((data(item), f"{len(samples[item]):,}", data(words[item])) for item in ranked)
     none = Note(soft("No item was injected in any run: the prompts match none, or the hooks failed."))
@@ -193,7 +193,7 @@ def _composite(mean: Mean) -> Iterator[Figure]:
         return
     drawn = None
     if mean.low is not None and mean.high is not None:
-        low, value, high = ((one - _LOWEST) / (_HIGHEST - _LOWEST) for one in (mean.low, mean.value, mean.high))
+        low, value, high = ((point - _LOWEST) / (_HIGHEST - _LOWEST) for point in (mean.low, mean.value, mean.high))
         drawn = (low, value, high)
     counts, meaning = f"of 5, over {counted(mean.n, 'answer')}", "the mean of what was graded, from 1 to 5"
     yield Figure("Composite", score(mean.value), score_interval(mean.low, mean.high), drawn, counts, meaning)
@@ -207,7 +207,7 @@ def _samples(rows: list[SampleRow], entries: list[InventoryEntry]) -> Iterator[R
 
 def _sample(row: SampleRow, first: int) -> Row:
     done = len(row.complete) == len(row.runs)
-    types = (TYPE_NAMES[one] + (f" ×{number}" if number > 1 else "") for one, number in row.types.items())
+    types = (TYPE_NAMES[type_] + (f" ×{number}" if number > 1 else "") for type_, number in row.types.items())
     failed = (" ", Span(f"({len(row.failed)} failed)", Tone.SOFT, f"failed-{row.anchor}")) if row.failed else ()
     # Behind the prompt is what was answered, as it was written.
     prompt, answers = row.runs[0].prompt, tuple(dict.fromkeys(run.answer for run in row.runs if run.answer))
@@ -255,9 +255,9 @@ def _beside(probed: Evaluation | None) -> Iterator[Section]:
 
 def _failing(row: SampleRow) -> Entry:
     failed: list[Line] = [
-        (data(asked), ": ", prose(one.reason)) if one.reason else data(asked)
-        for one in row.failed
-        for asked in (by_sample.assertion_words(one),)
+        (data(asked), ": ", prose(grade.reason)) if grade.reason else data(asked)
+        for grade in row.failed
+        for asked in (by_sample.assertion_words(grade),)
     ]
     answers = dict.fromkeys(run.answer for run in row.complete if run.answer)
     lines = (*failed, *(("answer: ", quote(answer)) for answer in answers))
@@ -346,7 +346,7 @@ _CAUSE = "sample cause why path line quote other_path other_line other_quote fix
 
 
 def _counted_causes(causes: Sequence[SampleCause]) -> dict[Cause, int]:
-    found = Counter(one.cause for one in causes)
+    found = Counter(failed.cause for failed in causes)
     return {cause: found[cause] for cause in Cause if found[cause]}
 
 
@@ -365,7 +365,7 @@ def causes_words(evaluation: Evaluation) -> str:
 def _causes_sections(evaluation: Evaluation) -> Iterator[Section]:
     counts = _counted_causes(evaluation.causes)
     rows = [(_CAUSES[cause][0], f"{number:,}", _CAUSES[cause][1]) for cause, number in counts.items()]
-    by = {one.by for one in evaluation.causes if one.cause is not Cause.AGENT_FAILED}
+    by = {failed.by for failed in evaluation.causes if failed.cause is not Cause.AGENT_FAILED}
     alone = "Rules alone looked: they compare the expected words letter by letter. A model finds more: knowbound model"
     notes = [Note(strong(causes_words(evaluation))), *([Note(soft(alone))] if by == {"rules"} else [])]
     tables = [table("cause | samples> | what to do", rows)] if rows else []
@@ -382,7 +382,7 @@ def _doubtful_sections(evaluation: Evaluation) -> Iterator[Section]:
         criterion.scores for run in evaluation.runs for criterion in run.grade.criteria if len(criterion.scores) > 1
     ]
     if given:
-        same, near = (sum(max(one) - min(one) <= most for one in given) for most in (0, 1))
+        same, near = (sum(max(scores) - min(scores) <= most for scores in given) for most in (0, 1))
         of = counted(len(given), "score")
         words = f"The judges give the same score for {same:,} of {of}, and differ by one point at most for {near:,}."
         yield section("Agreement of the judges", "agreement", Note(words))
@@ -395,7 +395,7 @@ def held_out_words(evaluation: Evaluation) -> str:
     held = frozenset(evaluation.held_out)
     runs = complete_runs(evaluation.runs)
     inside, outside = (
-        Rate(sum(is_answered(runs[one]) for one in mine), len(mine))
+        Rate(sum(is_answered(runs[sample]) for sample in mine), len(mine))
         for mine in ([run for run in runs if run not in held], [run for run in runs if run in held])
     )
     words = f"Held out: {outside.k:,} of {counted(outside.n, 'sample')} answered, {inside.k:,} of {inside.n:,} others"
@@ -416,21 +416,21 @@ def flaky_samples(evaluation: Evaluation) -> dict[str, tuple[int, int]]:
 
 def _failed_samples(evaluation: Evaluation) -> Section:
     order = list(Cause)
-    entries = (_cause(one) for one in sorted(evaluation.causes, key=lambda one: order.index(one.cause)))
+    entries = (_cause(failed) for failed in sorted(evaluation.causes, key=lambda failed: order.index(failed.cause)))
     return section("Failed samples, by cause", "failed-causes", listing(entries, 12))
 
 
-def _cause(one: SampleCause) -> Entry:
-    lines: list[Line] = [prose(one.why)] if one.why else []
-    quoted = ((one.path, one.line, one.quote), (one.other_path, one.other_line, one.other_quote))
+def _cause(failed: SampleCause) -> Entry:
+    lines: list[Line] = [prose(failed.why)] if failed.why else []
+    quoted = ((failed.path, failed.line, failed.quote), (failed.other_path, failed.other_line, failed.other_quote))
     lines += [(data(place_words(path, line)), ": ", quote(text)) for path, line, text in quoted if text]
-    if one.fix:
-        lines.append(("to do: ", prose(one.fix)))
-    if one.problem:
-        lines.append(("no model decided: ", prose(one.problem)))
-    by = "" if one.by == "rules" else soft(f" (by {one.by})")
-    head = ("Sample ", data(one.sample), f": {_CAUSES[one.cause][0]}", by)
-    beside = place_words(one.path, one.line) if one.path and not one.quote else ""
+    if failed.fix:
+        lines.append(("to do: ", prose(failed.fix)))
+    if failed.problem:
+        lines.append(("no model decided: ", prose(failed.problem)))
+    by = "" if failed.by == "rules" else soft(f" (by {failed.by})")
+    head = ("Sample ", data(failed.sample), f": {_CAUSES[failed.cause][0]}", by)
+    beside = place_words(failed.path, failed.line) if failed.path and not failed.quote else ""
     return Entry(tuple(part for part in head if part), tuple(lines), data(beside))
 
 
@@ -439,5 +439,5 @@ def _causes_fields(evaluation: Evaluation) -> dict[str, object]:
         "flaky": list(flaky_samples(evaluation)),
         "held_out": evaluation.held_out,
         "by_cause": {cause.value: number for cause, number in _counted_causes(evaluation.causes).items()},
-        "causes": [fields(one, _CAUSE) for one in evaluation.causes],
+        "causes": [fields(failed, _CAUSE) for failed in evaluation.causes],
     }

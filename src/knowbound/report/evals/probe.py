@@ -85,7 +85,7 @@ class ProbedQuestion(NamedTuple):
 def render_probe(report: ProbeReport, format: Format, **layout: Unpack[Layout]) -> str:
     """The report in a format."""
     if format == "jsonl":
-        return "".join(json_line(_question_fields(one)) + "\n" for one in _asked_questions(report))
+        return "".join(json_line(_question_fields(question)) + "\n" for question in _asked_questions(report))
     return render(format, lambda: _page(report), lambda: _document(report), **layout)
 
 
@@ -93,15 +93,15 @@ def _asked_questions(report: ProbeReport) -> list[ProbedQuestion]:
     """Return every question in its order, unanswered questions first."""
     runs = {run.sample: run for run in report.evaluation.runs} if report.evaluation else {}
     questions = [ProbedQuestion(question, runs.get(question.id)) for question in report.probe.questions]
-    return sorted(questions, key=lambda one: one.outcome != "gap")
+    return sorted(questions, key=lambda question: question.outcome != "gap")
 
 
 def by_kind(report: ProbeReport) -> dict[QuestionSource, Rate]:
     """Return the gap rate of each kind of question, over the questions with a complete run."""
     rates: dict[QuestionSource, Rate] = {}
-    for one in _asked_questions(report):
-        if one.run is not None and one.run.is_complete:
-            rates[one.asked.kind] = rates.get(one.asked.kind, Rate()) + Rate(int(one.run.has_gap), 1)
+    for question in _asked_questions(report):
+        if question.run is not None and question.run.is_complete:
+            rates[question.asked.kind] = rates.get(question.asked.kind, Rate()) + Rate(int(question.run.has_gap), 1)
     return {kind: rates[kind] for kind in QuestionSource if kind in rates}
 
 
@@ -115,7 +115,7 @@ def _page(report: ProbeReport) -> Page:
         sections += [_figures(_PROBED, evaluation, "figures"), _figures(_WRITTEN, report.written, "written")]
         sections.append(section("Gaps by what the question comes from", "kinds", facts(rows)))
     questions = listing(map(_question, _asked_questions(report)), 60, "--format json")
-    dropped = listing((Entry(data(one.question), (prose(one.reason),)) for one in probe.dropped), 15, "--format json")
+    dropped = [Entry(data(proposal.question), (prose(proposal.reason),)) for proposal in probe.dropped]
     title = f"{counted(len(probe.dropped), 'proposal')} dropped, and why"
     kinds = Counter(question.kind for question in probe.questions)
     files = {question.file for question in probe.questions if question.file}
@@ -134,7 +134,7 @@ def _page(report: ProbeReport) -> Page:
         sections=(
             *sections,
             section("Questions", "questions", questions),
-            section(title, "dropped", dropped, folded_in=ASIDE),
+            section(title, "dropped", listing(dropped, 15, "--format json"), folded_in=ASIDE),
             warnings([*probe.notes, *(evaluation.warnings if evaluation else [])]),
         ),
         commands=_NEXT,
@@ -150,9 +150,9 @@ def _figures(title: str, head: EvaluationHead | None, name: str) -> Section:
     return section(title, name, Mark(head.watermark), shown, reading(head.gap), *note)
 
 
-def _question(one: ProbedQuestion) -> Entry:
-    asked = one.asked
-    outcome = _OUTCOMES.get(one.outcome, Span(one.outcome, Tone.FAIR))
+def _question(question: ProbedQuestion) -> Entry:
+    asked = question.asked
+    outcome = _OUTCOMES.get(question.outcome, Span(question.outcome, Tone.FAIR))
     why = (f"{KIND_NAMES[asked.kind]}: ", prose(asked.why))
     return Entry(joined((prose(asked.question), outcome), " "), (why,), data(asked.place), anchor=asked.id)
 
@@ -161,7 +161,7 @@ def _document(report: ProbeReport) -> dict[str, object]:
     return {
         "format": "knowbound.probe/1",
         "root": report.probe.root,
-        "questions": [_question_fields(one) for one in _asked_questions(report)],
+        "questions": [_question_fields(question) for question in _asked_questions(report)],
         **fields(report.probe, "dropped(question reason kind place) left usd"),
         **fields(report, f"probed=evaluation({_HEAD})"),
         "by_kind": as_json(by_kind(report)),
@@ -170,8 +170,8 @@ def _document(report: ProbeReport) -> dict[str, object]:
     }
 
 
-def _question_fields(one: ProbedQuestion) -> dict[str, object]:
-    made = fields(one, _QUESTION)
-    if one.run is None:
+def _question_fields(question: ProbedQuestion) -> dict[str, object]:
+    made = fields(question, _QUESTION)
+    if question.run is None:
         return made | {"outcome": None, "signals": []}
-    return made | fields(one.run, "signals(type status query text)")
+    return made | fields(question.run, "signals(type status query text)")

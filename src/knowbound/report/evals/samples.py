@@ -191,7 +191,9 @@ def unscored(evaluation: Evaluation) -> dict[str, int]:
     for run in evaluation.runs:
         if run.is_complete:
             missing = [assertion.reason for assertion in run.grade.assertions if assertion.passed is None]
-            missing += [one.problem or one.reason for one in run.grade.criteria if one.score is None]
+            missing += [
+                criterion.problem or criterion.reason for criterion in run.grade.criteria if criterion.score is None
+            ]
             reasons.update(reason or "no reason given" for reason in missing)
     return dict(reasons.most_common())
 
@@ -264,7 +266,7 @@ def ending_words(row: SampleRow) -> str:
     endings = [run.ending for run in row.runs]
     if len(set(endings)) == 1:
         return ENDING_NAMES[endings[0]]
-    return ", ".join(f"{endings.count(one)} {ENDING_NAMES[one]}" for one in RunEnding if one in endings)
+    return ", ".join(f"{endings.count(ending)} {ENDING_NAMES[ending]}" for ending in RunEnding if ending in endings)
 
 
 def problem_words(run: SampleRun) -> str:

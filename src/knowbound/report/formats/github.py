@@ -63,9 +63,9 @@ def observed_github(report: ObserveReport) -> str:
 
 
 def _topic(topic: Topic) -> _Annotation:
-    places = [place_words(one.file, one.line) for one in topic.examples]
+    places = [place_words(example.file, example.line) for example in topic.examples]
     said = f"{topic.title}: {cost_words(topic)}, {endings_words(topic)}"
-    answer = [f"answer: {place_words(one.path, one.line)}" for one in topic.answer[:1]]
+    answer = [f"answer: {place_words(place.path, place.line)}" for place in topic.answer[:1]]
     level = "warning" if topic.is_open else "notice"
     message = shorten("\n".join((said, *answer, *places[:1])), _LONGEST)
     return _Annotation(level, "Worth writing down", message, places[0] if places else "")
@@ -95,12 +95,12 @@ def _sample(row: SampleRow) -> _Annotation | None:
 def _commands(found: Iterable[_Annotation], said: str, mark: Watermark) -> str:
     listed, shown, left = list(found), [], []
     for level, room in (("error", SHOWN_PER_LEVEL), ("warning", SHOWN_PER_LEVEL), ("notice", SHOWN_PER_LEVEL - 1)):
-        of_level = [one for one in listed if one.level == level]  # the last notice is kept free
+        of_level = [annotation for annotation in listed if annotation.level == level]  # the last notice is kept free
         shown += of_level[:room]
         left += [counted(len(of_level) - room, level)] if of_level[room:] else []
     more = f"\nNot shown, GitHub takes {SHOWN_PER_LEVEL} of each: {', '.join(left)}." if left else ""
     shown.append(_Annotation("notice", "Knowledge gaps", f"{said}{more}\n{mark}"))
-    return "".join(command(*one) + "\n" for one in shown)
+    return "".join(command(*annotation) + "\n" for annotation in shown)
 
 
 def command(level: str, title: str, message: str, place: str = "") -> str:

@@ -81,19 +81,19 @@ def _text(text: str) -> str:
 
 def line_html(line: Line) -> str:
     """Return a line as markup."""
-    return "".join(_inline(one) for one in inlines(line))
+    return "".join(_inline(piece) for piece in inlines(line))
 
 
-def _inline(one: Inline) -> str:
-    match one:
+def _inline(piece: Inline) -> str:
+    match piece:
         case kinds.Bar():
-            return svg.share(one.share, one.tone)
+            return svg.share(piece.share, piece.tone)
         case kinds.Fold():
-            return _fold(one)
+            return _fold(piece)
         case Span():
-            return _span(one)
+            return _span(piece)
         case _:
-            return escape(plain_piece(one))
+            return escape(plain_piece(piece))
 
 
 def _span(span: Span) -> str:
@@ -212,9 +212,9 @@ def _listing(part: kinds.Listing) -> str:
 
 def _entries(entries: Iterable[Entry]) -> str:
     found = list(entries)
-    if not any(one.lines or one.place or one.anchor for one in found):
-        return f'<ul class="paths">{"".join(f"<li>{line_html(one.head)}</li>" for one in found)}</ul>'
-    kind = "entries" if any(one.lines for one in found) else "entries brief"
+    if not any(entry.lines or entry.place or entry.anchor for entry in found):
+        return f'<ul class="paths">{"".join(f"<li>{line_html(entry.head)}</li>" for entry in found)}</ul>'
+    kind = "entries" if any(entry.lines for entry in found) else "entries brief"
     return f'<ol class="{kind}">{"".join(map(_entry, found))}</ol>'
 
 
@@ -222,7 +222,7 @@ def _entry(entry: Entry) -> str:
     named = f' id="{entry.anchor}"' if entry.anchor else ""
     chosen = "".join(f' data-{name.lower()}="{_text(value)}"' for name, value, _ in entry.filters)
     lines = "".join(f"<p>{line_html(line)}</p>" for line in entry.lines)
-    place = " ".join(line_html(one) for one in (entry.place, entry.more) if one)
+    place = " ".join(line_html(line) for line in (entry.place, entry.more) if line)
     label = translated("Link to this entry")
     link = f'<a class="self" href="#{entry.anchor}" aria-label="{label}">#</a> ' if entry.anchor else ""
     where = f'<div class="place">{place}</div>' if place else ""

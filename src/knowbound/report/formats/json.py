@@ -99,9 +99,9 @@ def _picked(value: object, keys: tuple[Key, ...]) -> object:
     if value is None:
         return None
     if isinstance(value, dict):
-        return {str(name): _picked(one, keys) for name, one in value.items()}
+        return {str(name): _picked(part, keys) for name, part in value.items()}
     if isinstance(value, list) or type(value) is tuple:
-        return [_picked(one, keys) for one in value]
+        return [_picked(part, keys) for part in value]
     return {key.name: _chosen(value, key) for key in keys}
 
 
@@ -111,8 +111,8 @@ def as_json(value: object) -> object:
         case Rate() | Weighted():
             return value.to_json()
         case GapFigures():
-            by_type = {one.value: value.by_type.get(one, 0) for one in SignalType}
-            by_status = {one.value: value.by_status.get(one, 0) for one in Status}
+            by_type = {type_.value: value.by_type.get(type_, 0) for type_ in SignalType}
+            by_status = {status.value: value.by_status.get(status, 0) for status in Status}
             return fields(value, _GAP) | {"by_type": by_type, "by_status": by_status}
         case Signal():
             return signal_fields(value)
@@ -126,9 +126,9 @@ def as_json(value: object) -> object:
         case msgspec.Struct():
             return msgspec.to_builtins(value)
         case list() | tuple():
-            return [as_json(one) for one in value]
+            return [as_json(part) for part in value]
         case dict():
-            return {str(name): as_json(one) for name, one in value.items()}
+            return {str(name): as_json(part) for name, part in value.items()}
         case _:
             return value
 

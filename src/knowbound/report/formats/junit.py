@@ -164,7 +164,7 @@ def _skill(row: SkillRow, entries: list[InventoryEntry]) -> JunitCase:
     if gap.open_band is not Band.RED:
         return case
     open_ = [entry for entry in entries if entry.signal.status in NOT_CLOSED]
-    listed = [f"{wording.signal_words(one.signal)}\n  {' · '.join(one.places)}" for one in open_]
+    listed = [f"{wording.signal_words(entry.signal)}\n  {' · '.join(entry.places)}" for entry in open_]
     return case._replace(outcome="failure", type="gap", message=words, details="\n".join(listed))
 
 

@@ -44,15 +44,15 @@ def code(text: str) -> str:
 
 def _shown(line: Line, *, in_table: bool = False) -> str:
     """A line; in a table a pipe ends the cell even inside code."""
-    return "".join(_inline(one, in_table) for one in inlines(line))
+    return "".join(_inline(piece, in_table) for piece in inlines(line))
 
 
-def _inline(one: Inline, in_table: bool) -> str:
-    match one:
+def _inline(piece: Inline, in_table: bool) -> str:
+    match piece:
         case kinds.Bar():
-            return bar(one.share, 12)
+            return bar(piece.share, 12)
         case kinds.Fold():
-            return _inline(Span(one.summary), in_table)
+            return _inline(Span(piece.summary), in_table)
         case Span(text, tone):
             if tone in FOREIGN:
                 shown = code(plain(text)).replace("|", "\\|" if in_table else "|")
@@ -60,7 +60,7 @@ def _inline(one: Inline, in_table: bool) -> str:
                 shown = markdown_text(plain(text))
             return f"**{shown}**" if tone in _BOLD and shown else _SIGNS.get(tone, "") + shown
         case _:
-            return markdown_text(plain_piece(one))
+            return markdown_text(plain_piece(piece))
 
 
 def _head(page: Page) -> Iterator[str]:
@@ -96,9 +96,9 @@ def _part(part: Part, most: int) -> Iterator[str]:
             yield from _table_head(
                 map(translated, ("figure", "value", "interval", "counts", "meaning")), right=("value",)
             )
-            for one in figures:
-                cells = (f"**{one.label}**", one.value, one.interval, _shown(one.counts, in_table=True), one.meaning)
-                yield f"| {' | '.join(cells)} |"
+            for figure in figures:
+                counts = _shown(figure.counts, in_table=True)
+                yield f"| **{figure.label}** | {figure.value} | {figure.interval} | {counts} | {figure.meaning} |"
         case kinds.Facts(rows):
             yield from (f"- {markdown_text(plain(name))}: {_shown(line)}" for name, line in rows)
         case Table():

@@ -144,7 +144,10 @@ def metric_svg(chart: MetricChart) -> str:
     if known:
         parts += [text(_RIGHT, 20, words, size=12, fill="soft", anchor="end")]
         parts += [*_dates(points), *plot.kill(chart.kill), *_legs(points, chart.legs)]
-        parts += [part for run in runs(points, lambda one: one.rate.n > 0, lambda _: False) for part in plot.line(run)]
+        known_runs = runs(
+            points, lambda point: point.rate.n > 0, lambda _: False
+        )  # only unknown windows break the line
+        parts += [part for run in known_runs for part in plot.line(run)]
         parts += plot.tooltips(points)
     else:
         middle = (_LEFT + _RIGHT) / 2

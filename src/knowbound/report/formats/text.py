@@ -43,19 +43,19 @@ def render_text(page: Page, *, width: int = 100, colour: bool = False) -> str:
 
 def words(line: Line) -> str:
     """A line as plain text."""
-    return "".join(_plain_inline(one) for one in inlines(line))
+    return "".join(_plain_inline(piece) for piece in inlines(line))
 
 
-def _plain_inline(one: Inline) -> str:
-    match one:
+def _plain_inline(piece: Inline) -> str:
+    match piece:
         case kinds.Bar():
-            return f"{bar(one.share, 12):<12}"
+            return f"{bar(piece.share, 12):<12}"
         case kinds.Fold():
-            return plain(one.summary)
+            return plain(piece.summary)
         case Span():
-            return plain(one.text)
+            return plain(piece.text)
         case _:
-            return plain_piece(one)
+            return plain_piece(piece)
 
 
 class _Terminal:
@@ -72,7 +72,7 @@ class _Terminal:
         yield self._paint(start, Tone.STRONG) + first
         yield from (" " * len(start) + line for line in others)
         for line in page.origin:
-            yield from (self._paint(one, Tone.SOFT) for one in wrap(words(line), self.width, 4))
+            yield from (self._paint(row, Tone.SOFT) for row in wrap(words(line), self.width, 4))
 
     def section(self, section: Section) -> Iterator[str]:
         """The title, and the parts below it."""
@@ -137,26 +137,26 @@ class _Terminal:
         yield from self._hanging("", entry.head, below=2)
         for line in entry.lines:
             narrow = _Terminal(self.width - len(_GAP), self._colour)
-            yield from (_GAP + one for one in narrow._wrapped(line, most=_MOST_LINES // 2))
+            yield from (_GAP + row for row in narrow._wrapped(line, most=_MOST_LINES // 2))
         if entry.place:
             yield _GAP + self._paint(words(entry.place), Tone.SOFT)
 
     def _hanging(self, start: str, line: Line, below: int = 0) -> Iterator[str]:
         """Yield wrapped lines: the first line after `start`, the next lines indented below it."""
         indent = " " * (below or len(start))
-        for at, one in enumerate(_Terminal(self.width - len(indent), self._colour)._wrapped(line)):
-            yield (start if at == 0 else indent) + one
+        for at, row in enumerate(_Terminal(self.width - len(indent), self._colour)._wrapped(line)):
+            yield (start if at == 0 else indent) + row
 
     def _wrapped(self, line: Line, tone: str = "", most: int = _MOST_LINES) -> Iterator[str]:
         """A text in lines; one without a space can only be copied whole. Tones need a line that fits."""
         text = words(line)
         if cells(text) <= self.width or " " not in text:
-            yield self._paint(text, tone) if tone else "".join(self._inline(one) for one in inlines(line))
+            yield self._paint(text, tone) if tone else "".join(self._inline(piece) for piece in inlines(line))
             return
-        yield from (self._paint(one, tone) for one in wrap(text, self.width, most))
+        yield from (self._paint(row, tone) for row in wrap(text, self.width, most))
 
-    def _inline(self, one: Inline) -> str:
-        return self._paint(_plain_inline(one), one.tone) if isinstance(one, Span) else _plain_inline(one)
+    def _inline(self, piece: Inline) -> str:
+        return self._paint(_plain_inline(piece), piece.tone) if isinstance(piece, Span) else _plain_inline(piece)
 
     def _table(self, part: Table) -> Iterator[str]:
         """Lay out a table: drops optional columns without room, then wraps the last column and cuts other columns."""
@@ -180,7 +180,7 @@ class _Terminal:
             line.append(self._cell(row.cells[last], end, widths[last]) if fits else end)
             padded = (self._padded(cell, widths[at], columns[at]) for cell, at in zip(line, kept, strict=True))
             yield _GAP.join(padded).rstrip()
-            yield from (" " * (_total(widths, others) + len(_GAP)) + one for one in below)
+            yield from (" " * (_total(widths, others) + len(_GAP)) + more for more in below)
         if left := len(part.rows) - len(rows):
             yield self._paint(more_words(left, part.hint), Tone.SOFT)
 
@@ -188,7 +188,7 @@ class _Terminal:
         """Render a cell in its tones if it fits, else cut and without tones."""
         if cells(text) > width:
             return shorten(text, width)
-        return "".join(self._inline(one) for one in inlines(cell)) if self._colour else text
+        return "".join(self._inline(piece) for piece in inlines(cell)) if self._colour else text
 
     def _padded(self, text: str, width: int, column: kinds.Column) -> str:
         codes = sum(map(len, _PAINT.findall(text))) if self._colour else 0  # they take no columns

@@ -46,13 +46,13 @@ def _breaks(rows: Sequence[TrendRow]) -> int:
 
 def _breaking_changes(rows: Sequence[TrendRow]) -> Iterator[str]:
     for before, after in pairwise(rows):
-        one, other = before.head, after.head
-        if one.sha256 != other.sha256:
-            yield f"the test set changed: {one.watermark.sha256_8} → {other.watermark.sha256_8}"
-        elif one.as_specified is not other.as_specified:
+        old, new = before.head, after.head
+        if old.sha256 != new.sha256:
+            yield f"the test set changed: {old.watermark.sha256_8} → {new.watermark.sha256_8}"
+        elif old.as_specified is not new.as_specified:
             yield "failed searches are counted by another rule (--as-specified)"
         elif after.breaks:
-            yield f"others judge hedges: {one.hedges or 'rules'} → {other.hedges or 'rules'}"
+            yield f"others judge hedges: {old.hedges or 'rules'} → {new.hedges or 'rules'}"
 
 
 def _level(share: float) -> int:
@@ -106,7 +106,7 @@ _MOST = 30  # windows
 
 def metric_line(chart: MetricChart) -> str:
     """`On topic  ▂▃▅▆  62% → 81%`: the newest windows, oldest first; what is unknown is a point."""
-    values = [one.rates[chart.metric].value for one in chart.windows[-_MOST:]]
+    values = [window.rates[chart.metric].value for window in chart.windows[-_MOST:]]
     known = [value for value in values if value is not None]
     if not known:
         return f"{chart.title:<14}  nothing was counted"

@@ -232,16 +232,17 @@ def _status_words(gap: GapFigures) -> str:
 
 def missed_searches(found: Iterable[MissedSearch], entries: Sequence[InventoryEntry], unit: str) -> Section:
     """List failed searches, most often first; `unit` names the counted thing, such as "sample"."""
-    numbers = {(one.signal.file, one.signal.line, one.signal.query): at for at, one in enumerate(entries, 1)}
+    signals = enumerate((entry.signal for entry in entries), 1)
+    numbers = {(signal.file, signal.line, signal.query): number for number, signal in signals}
 
-    def entry(search: MissedSearch) -> Entry:
+    def search_entry(search: MissedSearch) -> Entry:
         example = search.example
         number = numbers.get((example.file, example.line, example.query))
         places = entries[number - 1].places if number else (wording.place_words(example.file, example.line),)
         link = Span("in the inventory", Tone.SOFT, f"gap-{number}") if number else ""
         return Entry((data(search.query), "  ", soft(counted(search.samples, unit))), place=_places(places), more=link)
 
-    shown = listing(map(entry, found), hint="--format json")
+    shown = listing(map(search_entry, found), hint="--format json")
     return section("Searched for and not found, most often first", "topics", shown)
 
 
@@ -256,31 +257,31 @@ def inventory(entries: Sequence[InventoryEntry], about: str, total: int = 0) -> 
     """Section 7.2: what to write down next. `about` is what the note of an entry names."""
     asked: set[str] = set()
     shown = []
-    for number, one in enumerate(entries, 1):
-        is_first = one.signal.sample not in asked
-        asked.add(one.signal.sample)
-        shown.append(_entry(one, f"gap-{number}", about, one.prompt if is_first else ""))
+    for number, entry in enumerate(entries, 1):
+        is_first = entry.signal.sample not in asked
+        asked.add(entry.signal.sample)
+        shown.append(_entry(entry, f"gap-{number}", about, entry.prompt if is_first else ""))
     title = say("Gap inventory: {}", counted(max(total, len(shown)), "signal"))
     return section(title, "inventory", listing(shown, 15, "--format jsonl", total), folded_in=LONG)
 
 
-def _entry(one: InventoryEntry, anchor: str, about: str, prompt: str) -> Entry:
-    signal = one.signal
-    label = one.label or (
+def _entry(entry: InventoryEntry, anchor: str, about: str, prompt: str) -> Entry:
+    signal = entry.signal
+    label = entry.label or (
         "Sample ",
-        Span(signal.sample, Tone.DATA, one.anchor),
-        *((" (", data(one.note), ")") if one.note else ()),
+        Span(signal.sample, Tone.DATA, entry.anchor),
+        *((" (", data(entry.note), ")") if entry.note else ()),
         # A sample of a test set is mostly one turn: its steps are what the specification's inventory calls turns.
-        say(" / step {}", signal.step) if one.is_run and signal.step else say(" / turn {}", signal.turn),
+        say(" / step {}", signal.step) if entry.is_run and signal.step else say(" / turn {}", signal.turn),
     )
     filters = [("Source", signal.type.value, wording.TYPE_NAMES[signal.type])]
     filters += [("Status", signal.status.value, wording.STATUS_NAMES[signal.status])]
-    filters += [(about, one.note, one.note)] if one.note else []
+    filters += [(about, entry.note, entry.note)] if entry.note else []
     return Entry(
         (*inlines(label), " / ", *kind_words(signal)),
         tuple(_said(signal, prompt)),
-        _places(map(wording.without_uuids, one.places)),
-        joined((_way_back(one), Span("its topic", Tone.SOFT, one.topic) if one.topic else ""), " "),
+        _places(map(wording.without_uuids, entry.places)),
+        joined((_way_back(entry), Span("its topic", Tone.SOFT, entry.topic) if entry.topic else ""), " "),
         anchor,
         tuple(filters),
     )
@@ -298,13 +299,13 @@ def kind_words(signal: Signal) -> tuple[Inline, ...]:
     )
 
 
-def _way_back(one: InventoryEntry) -> Fold:
+def _way_back(entry: InventoryEntry) -> Fold:
     """Everything that leads to the lines of the trace: whole files, and the agent's own ids."""
-    signal = one.signal
+    signal = entry.signal
     ids = [("call {}", call) for call in signal.call_ids]
     ids += [("message {}", signal.message_id), ("sub-agent {}", signal.agent_id)]
     ids += [("found later by {}", signal.resolved_by)]
-    return Fold("where it was seen", (*filter(None, one.places), *(say(words, id_) for words, id_ in ids if id_)))
+    return Fold("where it was seen", (*filter(None, entry.places), *(say(words, id_) for words, id_ in ids if id_)))
 
 
 def _said(signal: Signal, prompt: str) -> Iterable[Line]:

@@ -202,12 +202,13 @@ def _skill(row: SkillRow) -> tuple[Line, ...]:
 def _left_out(report: ObserveReport) -> Iterator[Section]:
     """Everything that is not in the rates, so that nothing is lost silently."""
     incomplete = [
-        (data(one.name), f", {one.day}" if one.day else "", ": ", prose(one.reason)) for one in report.incomplete
+        (data(sample.name), f", {sample.day}" if sample.day else "", ": ", prose(sample.reason))
+        for sample in report.incomplete
     ]
     title = say("{} without a complete trace, not in the rates", counted(len(incomplete), "sample"))
     yield section(title, "incomplete", _lines(incomplete), folded_in=ASIDE)
     reasons = _lines(((f"{number:,} ", prose(reason)) for reason, number in report.skipped.items()), 20)
-    places = ((without_uuids(place_words(one.path, one.line)), one.reason) for one in report.skipped_examples)
+    places = ((without_uuids(place_words(skip.path, skip.line)), skip.reason) for skip in report.skipped_examples)
     examples = ((data(place), " ", prose(reason)) for place, reason in places)
     title = say("{} skipped", counted(sum(report.skipped.values()), "line"))
     yield section(title, "skipped", reasons, _lines(examples), folded_in=ASIDE)

@@ -103,7 +103,7 @@ def opening(report: ObserveReport) -> dict[str, list[Topic]]:
         if topic.saves >= WORTH:
             found.setdefault(topic.project, []).append(topic)
     shown = [name for name, topics in found.items() if topics][:_PROJECTS]
-    return {name: sorted(found[name], key=lambda one: not is_new(one, report))[:FIRST] for name in shown}
+    return {name: sorted(found[name], key=lambda topic: not is_new(topic, report))[:FIRST] for name in shown}
 
 
 def is_new(topic: Topic, report: ObserveReport) -> bool:
@@ -123,7 +123,7 @@ def _about(report: ObserveReport, first: Sequence[Topic]) -> str:
 def _entry(topic: Topic, report: ObserveReport, *, named: bool = False) -> Entry:
     new = Span("new", Tone.PILL) if is_new(topic, report) else ""
     head = joined((Span(shortened(topic.title, _TITLE), Tone.TITLE), soft(topic.id), new))
-    places = tuple(place_words(one.file, one.line) for one in topic.examples)
+    places = tuple(place_words(example.file, example.line) for example in topic.examples)
     gap = next((at for at, signal in enumerate(report.inventory, 1) if signal.topic == topic.id), 0)
     link = Span("in the inventory", Tone.SOFT, f"gap-{gap}") if gap else ""
     cost = joined((cost_words(topic), endings_words(topic), _project(topic.project) if named else ""))
@@ -136,22 +136,22 @@ def _words(topic: Topic) -> Iterator[Line]:
         yield "the agent: ", quote(shortened(_MARKS.sub("", topic.said), _QUOTE))
     if topic.correction:
         yield "the user: ", quote(shortened(topic.correction, _QUOTE))
-    best = [one for one in topic.answer if one.sessions == topic.answer[0].sessions]
-    for at, one in enumerate(unique_files(best)[:_ANSWERS]):
-        yield "or: " if at else "answer: ", *answer_words(one)
+    best = [answer for answer in topic.answer if answer.sessions == topic.answer[0].sessions]
+    for at, answer in enumerate(unique_files(best)[:_ANSWERS]):
+        yield "or: " if at else "answer: ", *answer_words(answer)
     if topic.proposed is not None:
         yield "write: ", data(topic.proposed.text), " in ", data(topic.proposed.file)
 
 
 def unique_files(found: Sequence[TopicAnswer]) -> list[TopicAnswer]:
     """The places, the best one of each file."""
-    return list({one.path: one for one in reversed(found)}.values())[::-1]
+    return list({answer.path: answer for answer in reversed(found)}.values())[::-1]
 
 
-def answer_words(one: TopicAnswer) -> tuple[Inline, ...]:
+def answer_words(answer: TopicAnswer) -> tuple[Inline, ...]:
     """A place, and in how many sessions it was found there."""
-    sessions = f" ({counted(one.sessions, 'session')})" if one.sessions > 1 else ""
-    return data(without_uuids(place_words(one.path, one.line))), sessions
+    sessions = f" ({counted(answer.sessions, 'session')})" if answer.sessions > 1 else ""
+    return data(without_uuids(place_words(answer.path, answer.line))), sessions
 
 
 def shortened(text: str, most: int) -> str:
@@ -214,16 +214,17 @@ def _topic_facts(topic: Topic) -> Iterator[tuple[str, Line]]:
         yield "Agent", quote(topic.said)
     if topic.correction:
         yield "User", quote(topic.correction)
-    yield from (("or" if at else "Answer", answer_words(one)) for at, one in enumerate(unique_files(topic.answer)))
+    for at, answer in enumerate(unique_files(topic.answer)):
+        yield "or" if at else "Answer", answer_words(answer)
     if topic.project:
         yield "Project", data(topic.project)
     if topic.last:
         yield "Last seen", topic.last[:10]
 
 
-def _signal(one: TopicSignal) -> Entry:
-    signal = one.signal
-    label = joined((one.day, data(one.skill), say("turn {}", signal.turn)), ", ")
+def _signal(seen: TopicSignal) -> Entry:
+    signal = seen.signal
+    label = joined((seen.day, data(seen.skill), say("turn {}", signal.turn)), ", ")
     ids = joined(map(data, filter(None, (*signal.call_ids, signal.message_id))), " ")
     head = (*inlines(label), " / ", *kind_words(signal))
     return Entry(head, tuple(_lines(signal)), data(place_words(signal.file, signal.line)), ids)

@@ -75,8 +75,8 @@ def _setting(point: FloorPoint) -> str:
     return f"{point.floor:.2f}, {counted(point.most_items, 'item')}"
 
 
-def _same(one: FloorPoint, other: FloorPoint) -> bool:
-    return (one.floor, one.most_items) == (other.floor, other.most_items)
+def _same(point: FloorPoint, other: FloorPoint) -> bool:
+    return (point.floor, point.most_items) == (other.floor, other.most_items)
 
 
 def _what_to_do(found: FloorCalibration) -> Iterator[Line]:

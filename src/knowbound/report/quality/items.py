@@ -82,7 +82,8 @@ def item_sections(page: ItemQuality, *, is_whole: bool) -> Iterator[Section]:
     columns = " | ".join(("day", "judged>", *(f"{name}>" for name in METRIC_NAMES.values())))
     shown = reversed(page.days if is_whole else page.days[-_DAYS_SHOWN:])
     cells = (
-        (day.date, f"{day.counts.judged:,}", *(f"{day.counts.of(one):,}" for one in METRIC_NAMES)) for day in shown
+        (day.date, f"{day.counts.judged:,}", *(f"{day.counts.of(metric):,}" for metric in METRIC_NAMES))
+        for day in shown
     )
     days = table(columns, cells, _DAYS_SHOWN)
     said = Note(quote(page.content))
@@ -91,7 +92,10 @@ def item_sections(page: ItemQuality, *, is_whole: bool) -> Iterator[Section]:
     if not is_whole:
         yield section(f"Item {page.id}", anchor_of(page.id), said, known, days, injections, records)
         return
-    made = (Entry((f"{_minute(one.time)}  ", data(one.tool), " by ", data(one.by))) for one in page.corrections)
+    made = (
+        Entry((f"{_minute(correction.time)}  ", data(correction.tool), " by ", data(correction.by)))
+        for correction in page.corrections
+    )
     yield section("", "", said, known)
     yield section("Contradictions", "records", records)
     yield section("Corrections", "corrections", listing(made))
@@ -103,8 +107,8 @@ def _facts(page: ItemQuality) -> Iterator[tuple[str, Line]]:
     yield "State", joined(("served" if page.is_served else "not served", page.flag))
     if page.tokens:
         yield "Cost", f"about {page.tokens:,} tokens injected"
-    if one := page.saving:
-        sides = ((one.calls_before, one.turns_before), (one.calls_after, one.turns_after))
+    if saving := page.saving:
+        sides = ((saving.calls_before, saving.turns_before), (saving.calls_after, saving.turns_after))
         said = [
             f"{calls / turns:.2f} a turn ({calls:,} in {turns:,})" if turns else "unknown" for calls, turns in sides
         ]
@@ -118,29 +122,29 @@ def _minute(time: str) -> str:
     return time[:16].replace("T", " ")
 
 
-def _injection(one: ItemInjection) -> Entry:
-    where = joined((_minute(one.time), *turn_words(one.session, one.turn)))
-    changed = () if one.is_present else (" ", soft("its content was another then"))
+def _injection(injection: ItemInjection) -> Entry:
+    where = joined((_minute(injection.time), *turn_words(injection.session, injection.turn)))
+    changed = () if injection.is_present else (" ", soft("its content was another then"))
     lines: tuple[Line, ...] = ("not judged",)
-    if verdict := one.verdict:
+    if verdict := injection.verdict:
         answers: list[Line] = []
         for metric, name in METRIC_NAMES.items():
             is_wrong = metric is Metric.CONTRADICTED and verdict.contradicted
             answers.append(Span(name, Tone.BAD) if is_wrong else name if verdict.says(metric) else f"not {name}")
         lines = (joined((joined(answers, ", "), prose(verdict.reason)), ": "),)
         lines += (("the agent: ", quote(verdict.correction)),) if verdict.correction else ()
-    return Entry((quote(one.prompt), *changed), lines, where)
+    return Entry((quote(injection.prompt), *changed), lines, where)
 
 
-def _record(one: Discovery) -> Entry:
+def _record(record: Discovery) -> Entry:
     ends = {
         Closing.OPEN: "open",
-        Closing.RESOLVED: f"corrected {one.closed[:10]} by {one.closed_by}",
-        Closing.NOT_WARRANTED: f"dismissed {one.closed[:10]}",
+        Closing.RESOLVED: f"corrected {record.closed[:10]} by {record.closed_by}",
+        Closing.NOT_WARRANTED: f"dismissed {record.closed[:10]}",
     }
-    head = f"{one.raised[:10]}: contradicted {counted(one.contradictions, 'time')}; {ends[one.closing]}"
-    lines: tuple[Line, ...] = (("the agent: ", quote(one.statement)),) if one.statement else ()
-    return Entry(head, lines, joined(turn_words(one.session_id, one.turn_id)))
+    head = f"{record.raised[:10]}: contradicted {counted(record.contradictions, 'time')}; {ends[record.closing]}"
+    lines: tuple[Line, ...] = (("the agent: ", quote(record.statement)),) if record.statement else ()
+    return Entry(head, lines, joined(turn_words(record.session_id, record.turn_id)))
 
 
 CORRECTIONS, SHADOW = "knowbound quality corrections", "knowbound quality shadow"
@@ -167,10 +171,10 @@ def render_suggestions(waiting: Sequence[Suggestion], format: PageFormat, **layo
     return render(format, lambda: _suggestions_page(waiting), keys, **layout)
 
 
-def _row(one: Suggestion) -> dict[str, object]:
-    row: dict[str, object] = msgspec.to_builtins(one)
+def _row(suggestion: Suggestion) -> dict[str, object]:
+    row: dict[str, object] = msgspec.to_builtins(suggestion)
     del row["record"], row["answer"], row["content_sha"]
-    return row | {"draft": one.draft or None, "missing": one.missing or None}
+    return row | {"draft": suggestion.draft or None, "missing": suggestion.missing or None}
 
 
 def _suggestions_page(waiting: Sequence[Suggestion]) -> Page:
@@ -186,21 +190,22 @@ def _suggestions_page(waiting: Sequence[Suggestion]) -> Page:
     )
 
 
-def _suggestion(one: Suggestion) -> Entry:
-    marks = " HELD_BACK" if one.held_by else " UNVERIFIED" if one.is_unverified else ""
-    where = joined((one.raised[:10], *turn_words(one.session, one.turn, is_short=True)))
-    return Entry((data(f"[{one.item}]"), f"{marks} ", quote(one.content)), tuple(_lines(one)), where)
+def _suggestion(suggestion: Suggestion) -> Entry:
+    marks = " HELD_BACK" if suggestion.held_by else " UNVERIFIED" if suggestion.is_unverified else ""
+    where = joined((suggestion.raised[:10], *turn_words(suggestion.session, suggestion.turn, is_short=True)))
+    head = (data(f"[{suggestion.item}]"), f"{marks} ", quote(suggestion.content))
+    return Entry(head, tuple(_lines(suggestion)), where)
 
 
-def _lines(one: Suggestion) -> Iterator[Line]:
-    times = f" ({counted(one.contradictions, 'time')})" if one.contradictions > 1 else ""
-    if one.statement:
-        yield f"contradicted{times}: ", quote(one.statement)
-    if not one.draft:
-        yield f"nothing drafted: {_WHY.get(one.missing, one.missing)}"
+def _lines(suggestion: Suggestion) -> Iterator[Line]:
+    times = f" ({counted(suggestion.contradictions, 'time')})" if suggestion.contradictions > 1 else ""
+    if suggestion.statement:
+        yield f"contradicted{times}: ", quote(suggestion.statement)
+    if not suggestion.draft:
+        yield f"nothing drafted: {_WHY.get(suggestion.missing, suggestion.missing)}"
         return
-    yield "suggested: ", quote(one.draft)
-    if one.needs_person:
+    yield "suggested: ", quote(suggestion.draft)
+    if suggestion.needs_person:
         yield "check it: the value is neither in the tree nor in the user's words, so no agent can accept it"
 
 
@@ -246,6 +251,6 @@ def _shadow_page(found: ShadowStatus, shown: Sequence[ShadowChoice]) -> Page:
     )
 
 
-def _choice(one: ShadowChoice) -> Entry:
-    asked = ("for the prompt: ", quote(one.prompt))
-    return Entry((data(one.key), f" [{one.item}] ", quote(one.content)), (asked,), one.time[:10])
+def _choice(choice: ShadowChoice) -> Entry:
+    asked = ("for the prompt: ", quote(choice.prompt))
+    return Entry((data(choice.key), f" [{choice.item}] ", quote(choice.content)), (asked,), choice.time[:10])

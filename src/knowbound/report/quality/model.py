@@ -70,17 +70,17 @@ class JudgeWorth(msgspec.Struct, frozen=True):
     @property
     def version(self) -> str:
         """The judge of most turns; "" if no turn was judged."""
-        return max(self.versions, key=lambda one: (self.versions[one], one), default="")
+        return max(self.versions, key=lambda version: (self.versions[version], version), default="")
 
     def corrected(self, rate: Rate, metric: Metric) -> Estimate:
         """The rate for a judge without error: known where one measured judge judged all of it."""
-        one = self.measured.get(metric)
-        return corrected(rate, one.found) if one and len(self.versions) == 1 else Estimate()
+        measured = self.measured.get(metric)
+        return corrected(rate, measured.found) if measured and len(self.versions) == 1 else Estimate()
 
     def is_unreliable(self, metric: Metric) -> bool:
         """Report whether labels show that the judge errs too often."""
-        one = self.measured.get(metric)
-        return one is not None and one.gate.state in (GateState.KILLED, GateState.HALTED)
+        measured = self.measured.get(metric)
+        return measured is not None and measured.gate.state in (GateState.KILLED, GateState.HALTED)
 
 
 class ItemInjection(msgspec.Struct, frozen=True):

@@ -110,9 +110,9 @@ def render_rollout(status: RolloutStatus, format: ShortFormat, **layout: Unpack[
 def _rollout_document(status: RolloutStatus) -> dict[str, object]:
     known = document("knowbound.rollout/1", status, _KEYS)
     legs = []
-    for one in status.legs:
-        place = "current" if one.is_current else "done" if one.is_done else "ahead"
-        legs.append({**fields(one, _LEG), "place": place, **fields(one, "enter leave kill")})
+    for step in status.legs:
+        place = "current" if step.is_current else "done" if step.is_done else "ahead"
+        legs.append({**fields(step, _LEG), "place": place, **fields(step, "enter leave kill")})
     return known | {"legs": legs, "baseline": as_json(status.state.baselines.get(status.current.leg.number))}
 
 
@@ -127,8 +127,8 @@ def rollout_row(status: RolloutStatus) -> Iterator[tuple[str, Line]]:
         words = f"{_words(first.name)}, now {_now(first) or 'unknown'}{wanted}"
         yield "Open", joined((words, (more, data("knowbound quality rollout"))))
     if before := status.state.baselines.get(1):
-        known = [(metric, one) for metric, one in before.rates.items() if one.n]
-        rates = (f"{metric.value.replace('_', ' ')} {percent(one.value)} of {one.n:,}" for metric, one in known)
+        known = [(metric, rate) for metric, rate in before.rates.items() if rate.n]
+        rates = (f"{metric.value.replace('_', ' ')} {percent(rate.value)} of {rate.n:,}" for metric, rate in known)
         yield "Leg 0", joined(("measured before ranking", *rates))
     if event := status.state.last_kill:
         yield "Reverted", _event(event)
@@ -138,10 +138,10 @@ def rollout_row(status: RolloutStatus) -> Iterator[tuple[str, Line]]:
 
 def tripped_lines(monitors: tuple[Monitor, ...]) -> Iterator[Line]:
     """The failure modes that hold, each with what to do about it."""
-    for one in monitors:
-        if one.tripped:
-            name, _, answer = _MODES[one.mode]
-            yield joined(((Span(name, Tone.BAD), f" {_number(one)}".rstrip()), answer))
+    for monitor in monitors:
+        if monitor.tripped:
+            name, _, answer = _MODES[monitor.mode]
+            yield joined(((Span(name, Tone.BAD), f" {_number(monitor)}".rstrip()), answer))
 
 
 def _words(*names: CriterionName) -> str:
@@ -155,9 +155,9 @@ def _leg_words(leg: Leg) -> str:
 
 def _page(status: RolloutStatus) -> Page:
     legs = []
-    for one in status.legs:
-        mark = Span("now", Tone.STRONG) if one.is_current else "done" if one.is_done else ""
-        legs.append((mark, f"{one.leg.number}", _leg_words(one.leg)))
+    for step in status.legs:
+        mark = Span("now", Tone.STRONG) if step.is_current else "done" if step.is_done else ""
+        legs.append((mark, f"{step.leg.number}", _leg_words(step.leg)))
     return Page(
         verb="quality rollout",
         title="The rollout of measured ranking",
@@ -176,7 +176,7 @@ def _page(status: RolloutStatus) -> Page:
 def _verdict(status: RolloutStatus) -> Line:
     current = status.current
     if status.refused:
-        missing = (f"“{_words(one.name)}” is open" for one in (*current.tripped, *_open(status)))
+        missing = (f"“{_words(criterion.name)}” is open" for criterion in (*current.tripped, *_open(status)))
         return Span(f"Not advanced: {', '.join(missing)}.", Tone.BAD)
     if status.changed and status.changed.kind is EventKind.FORCED:
         open_ = _words(*status.changed.tripped)
@@ -192,7 +192,7 @@ def _since(status: RolloutStatus) -> str:
 
 def _outlook(status: RolloutStatus) -> Line:
     if status.current.tripped:
-        return Span(f"tripped: {_words(*(one.name for one in status.current.tripped))}", Tone.BAD)
+        return Span(f"tripped: {_words(*(criterion.name for criterion in status.current.tripped))}", Tone.BAD)
     if status.next is None and not status.current.missing:
         return "complete"
     if _open(status):
@@ -201,9 +201,10 @@ def _outlook(status: RolloutStatus) -> Line:
 
 
 def _open(status: RolloutStatus) -> list[RolloutCriterion]:
-    after = status.next
-    entering = [one for one in (after.enter if after else ()) if one.name is not CriterionName.LEG_BEFORE]
-    return [one for one in (*status.current.leave, *entering) if one.state is not CriterionState.MET]
+    """Return the criteria that keep the next leg from beginning; LEG_BEFORE only repeats those of the present leg."""
+    wanted = status.next.enter if status.next else ()
+    entering = [criterion for criterion in wanted if criterion.name is not CriterionName.LEG_BEFORE]
+    return [criterion for criterion in (*status.current.leave, *entering) if criterion.state is not CriterionState.MET]
 
 
 def _criteria(status: RolloutStatus) -> Iterator[Section]:
@@ -218,9 +219,10 @@ def _criteria(status: RolloutStatus) -> Iterator[Section]:
 
 def _criterion_table(criteria: tuple[RolloutCriterion, ...]) -> Table:
     rows = []
-    for one in criteria:
-        named = f" ({', '.join(one.metrics)})" if one.metrics else ""
-        rows.append((Span(one.state, _TONES[one.state]), _words(one.name) + named, _now(one), _wanted(one)))
+    for criterion in criteria:
+        named = f" ({', '.join(criterion.metrics)})" if criterion.metrics else ""
+        state = Span(criterion.state, _TONES[criterion.state])
+        rows.append((state, _words(criterion.name) + named, _now(criterion), _wanted(criterion)))
     return table("state|criterion|now|wanted", rows)
 
 
@@ -233,58 +235,61 @@ _DIFFERENCES = (
 _TIMES = (CriterionName.STOP_HOOK, CriterionName.RANKING_COST)
 
 
-def _now(one: RolloutCriterion) -> str:
-    if one.name is CriterionName.REPLAY:
-        return f"{counted(one.n, 'turn')} compared"
-    if one.name is CriterionName.LEG_BEFORE:
+def _now(criterion: RolloutCriterion) -> str:
+    if criterion.name is CriterionName.REPLAY:
+        return f"{counted(criterion.n, 'turn')} compared"
+    if criterion.name is CriterionName.LEG_BEFORE:
         return ""
-    more = f", {counted(one.more, 'labelled turn')} more" if one.more and one.name is CriterionName.JUDGE else ""
-    if one.value is None:
+    labels = criterion.more if criterion.name is CriterionName.JUDGE else None
+    more = f", {counted(labels, 'labelled turn')} more" if labels else ""
+    if criterion.value is None:
         return f"unknown{more}"
-    if one.name is CriterionName.DAYS:
-        return f"{one.value:g}"
-    if one.name in _TIMES:
-        return f"p95 {one.value:,.0f} ms, {counted(one.n, 'run')}"
-    if one.name in _DIFFERENCES and one.low is not None and one.high is not None:
-        return f"{points(one.value)} points (95% {points(one.low, 0)} to {points(one.high, 0)})"
-    behind = f" of {one.n:,}" if one.n else ""
-    return f"{percent(one.value)}{behind}{more}"
+    if criterion.name is CriterionName.DAYS:
+        return f"{criterion.value:g}"
+    if criterion.name in _TIMES:
+        return f"p95 {criterion.value:,.0f} ms, {counted(criterion.n, 'run')}"
+    if criterion.name in _DIFFERENCES and criterion.low is not None and criterion.high is not None:
+        return f"{points(criterion.value)} points (95% {points(criterion.low, 0)} to {points(criterion.high, 0)})"
+    behind = f" of {criterion.n:,}" if criterion.n else ""
+    return f"{percent(criterion.value)}{behind}{more}"
 
 
-def _wanted(one: RolloutCriterion) -> str:
-    if one.limit is None:
+def _wanted(criterion: RolloutCriterion) -> str:
+    if criterion.limit is None:
         return ""
-    number = _CRITERIA[one.name][1]
-    return number.format(limit=one.limit, percent=percent(one.limit), points=points(one.limit, 0))
+    _, number = _CRITERIA[criterion.name]
+    return number.format(limit=criterion.limit, percent=percent(criterion.limit), points=points(criterion.limit, 0))
 
 
-def _monitor(one: Monitor) -> tuple[Line, ...]:
-    name, _, answer = _MODES[one.mode]
-    known = Span("unknown", Tone.SOFT) if one.value is None else Span("ok", Tone.GOOD)
-    state = Span("tripped", Tone.BAD) if one.tripped else known
-    return state, name, _number(one), answer if one.tripped else ""
+def _monitor(monitor: Monitor) -> tuple[Line, ...]:
+    name, _, answer = _MODES[monitor.mode]
+    known = Span("unknown", Tone.SOFT) if monitor.value is None else Span("ok", Tone.GOOD)
+    state = Span("tripped", Tone.BAD) if monitor.tripped else known
+    return state, name, _number(monitor), answer if monitor.tripped else ""
 
 
-def _number(one: Monitor) -> str:
-    if one.mode is FailureMode.SWITCHED_OFF:
-        return "ranking by measured quality is off" if one.tripped else "on"
-    if one.value is None:
-        ratio = f"only items of high confidence are used (limit {one.limit:g} times)"
-        return ratio if one.tripped and one.mode is FailureMode.SELF_REINFORCING else "unknown"
-    shares = {"percent": percent(one.value), "most": percent(one.limit), "metrics": ", ".join(one.metrics) or "none"}
-    return _MODES[one.mode][1].format(value=one.value, limit=one.limit, n=one.n, **shares)
+def _number(monitor: Monitor) -> str:
+    if monitor.mode is FailureMode.SWITCHED_OFF:
+        return "ranking by measured quality is off" if monitor.tripped else "on"
+    if monitor.value is None:
+        ratio = f"only items of high confidence are used (limit {monitor.limit:g} times)"
+        return ratio if monitor.tripped and monitor.mode is FailureMode.SELF_REINFORCING else "unknown"
+    _, number, _ = _MODES[monitor.mode]
+    shares = {"percent": percent(monitor.value), "most": percent(monitor.limit)}
+    metrics = ", ".join(monitor.metrics) or "none"
+    return number.format(value=monitor.value, limit=monitor.limit, n=monitor.n, metrics=metrics, **shares)
 
 
-def _event(one: RolloutEvent) -> Line:
-    move = f"{one.time[:16].replace('T', ' ')} leg {one.before} → {one.after}"
-    named = _words(*one.tripped)
-    match one.kind:
+def _event(event: RolloutEvent) -> Line:
+    move = f"{event.time[:16].replace('T', ' ')} leg {event.before} → {event.after}"
+    named = _words(*event.tripped)
+    match event.kind:
         case EventKind.KILLED:
             why: Line = Span(f"reverted by itself, no longer true: {named}", Tone.BAD)
         case EventKind.FORCED:
-            why = ("forced by ", data(one.by or "somebody"), f", although open: {named}")
+            why = ("forced by ", data(event.by or "somebody"), f", although open: {named}")
         case EventKind.ADVANCED | EventKind.REVERTED:
-            why = (f"{one.kind} by ", data(one.by)) if one.by else str(one.kind)
+            why = (f"{event.kind} by ", data(event.by)) if event.by else str(event.kind)
     return joined((move, why))
 
 

@@ -89,17 +89,18 @@ def is_adjusted(status: QualityStatus) -> bool:
     return any(metric.corrected.value is not None for metric in status.metrics)
 
 
-def _cells(one: MetricStatus, is_wide: bool, is_adjusted: bool) -> Iterator[Line]:
-    needed = f" ({one.more:,})" if one.state is TargetState.UNDECIDED and one.more else ""
-    yield from (METRIC_NAMES[one.metric], percent(one.now.value), percent_range(one.now.interval))
+def _cells(metric: MetricStatus, is_wide: bool, is_adjusted: bool) -> Iterator[Line]:
+    needed = f" ({metric.more:,})" if metric.state is TargetState.UNDECIDED and metric.more else ""
+    yield from (METRIC_NAMES[metric.metric], percent(metric.now.value), percent_range(metric.now.interval))
     if is_adjusted:
-        yield rate_cell(one.corrected, interval=is_wide, none="–")
-    yield f"{one.now.n:,}" if one.now.n else ""
-    yield str(one.target)
-    yield Span(one.state, _STATE_TONES[one.state]), f" ({one.pending:,} wait)" if one.pending else needed
-    yield percent(one.before.value) if one.before.n else "–"
-    moved = "" if one.difference is None or one.trend is TrendDirection.SAME else f" {points(one.difference.value)}"
-    yield Span(f"{one.trend}{moved}", _TREND_TONES.get(one.trend, Tone.SOFT)) if one.difference is not None else ""
+        yield rate_cell(metric.corrected, interval=is_wide, none="–")
+    yield f"{metric.now.n:,}" if metric.now.n else ""
+    yield str(metric.target)
+    yield Span(metric.state, _STATE_TONES[metric.state]), f" ({metric.pending:,} wait)" if metric.pending else needed
+    yield percent(metric.before.value) if metric.before.n else "–"
+    change = metric.difference
+    moved = "" if change is None or metric.trend is TrendDirection.SAME else f" {points(change.value)}"
+    yield Span(f"{metric.trend}{moved}", _TREND_TONES.get(metric.trend, Tone.SOFT)) if change is not None else ""
 
 
 def meanings() -> Section:
@@ -113,11 +114,11 @@ def figures(status: QualityStatus) -> Figures:
     return Figures(tuple(map(_figure, status.metrics)))
 
 
-def _figure(one: MetricStatus) -> Figure:
-    label, meaning = (translated(words[one.metric]) for words in (METRIC_NAMES, _MEANINGS))
-    counts = say("{:,} of {:,}", one.now.k, one.now.n) if one.now.n else "nothing was counted"
-    target = say("{} Target {}.", meaning, one.target)
-    return share_figure(label.capitalize(), one.now.value, one.now.interval, counts, target, (one.target.share,))
+def _figure(metric: MetricStatus) -> Figure:
+    now, label, meaning = metric.now, *(translated(words[metric.metric]) for words in (METRIC_NAMES, _MEANINGS))
+    counts = say("{:,} of {:,}", now.k, now.n) if now.n else "nothing was counted"
+    target = say("{} Target {}.", meaning, metric.target)
+    return share_figure(label.capitalize(), now.value, now.interval, counts, target, (metric.target.share,))
 
 
 def metric_charts(status: QualityStatus) -> tuple[Part, ...]:
@@ -145,21 +146,21 @@ def breakdown(status: QualityStatus) -> Section:
     named = "".join(f"|{METRIC_NAMES[metric]}>" for metric in QualityMetric)
     others = "What agents asked for, and what others injected (CLAUDE.md and the like), is in no metric above."
     corrections = []
-    for one in status.other_corrections:
-        call = f"{one.tool} {json.dumps(one.arguments, ensure_ascii=False)}"
-        fix: Line = ("Correct it there: ", data(call)) if one.tool else "Correct it where it is kept."
-        head = (data(one.source), f": contradicted {one.contradictions}×: ", data(one.content))
-        corrections.append(Entry(head, (("The agent said: ", prose(one.statement)), fix)))
+    for correction in status.other_corrections:
+        call = f"{correction.tool} {json.dumps(correction.arguments, ensure_ascii=False)}"
+        fix: Line = ("Correct it there: ", data(call)) if correction.tool else "Correct it where it is kept."
+        head = (data(correction.source), f": contradicted {correction.contradictions}×: ", data(correction.content))
+        corrections.append(Entry(head, (("The agent said: ", prose(correction.statement)), fix)))
     shown = listing(corrections, FIRST_ITEMS, "--format json")
     return section("By origin", "origins", table(f"|name|judged>{named}", rows), Note(soft(others)), shown)
 
 
-def _rows(kind: str, counts: Mapping[str, Counts], corrected: Mapping[str, Rate] | None = None) -> Iterator[list[Line]]:
+def _rows(kind: str, groups: Mapping[str, Counts], corrected: Mapping[str, Rate] | None = None) -> Iterator[list[Line]]:
     """Yield sources, most items first. Corrections are counted for our whole store, and for each foreign source."""
-    for name, one in sorted(counts.items(), key=lambda pair: (-pair[1].judged, pair[0])):
-        rates = [*(Rate(one.of(metric), one.judged) for metric in Metric), (corrected or {}).get(name, Rate())]
+    for name, counts in sorted(groups.items(), key=lambda pair: (-pair[1].judged, pair[0])):
+        rates = [*(Rate(counts.of(metric), counts.judged) for metric in Metric), (corrected or {}).get(name, Rate())]
         shares = (f"{percent(rate.value)} ({rate.k:,})" if rate.n else "–" for rate in rates)
-        yield [kind, data(name), f"{one.judged:,}", *shares]
+        yield [kind, data(name), f"{counts.judged:,}", *shares]
 
 
 def others_row(status: QualityStatus) -> Iterator[tuple[str, Line]]:
@@ -206,11 +207,14 @@ def judge_rows(judge: JudgeWorth) -> Iterator[tuple[str, Line]]:
     yield "Judge", _who(judge)
     measured = judge.measured.items()
     if judge.versions and measured:
-        known = (
-            (ITEM_METRIC_NAMES[name], percent(one.found.agreement.value), one.gate.state) for name, one in measured
+        yield (
+            "Agrees",
+            joined(
+                f"{ITEM_METRIC_NAMES[name]} {percent(result.found.agreement.value)} ({result.gate.state})"
+                for name, result in measured
+            ),
         )
-        yield "Agrees", joined(f"{name} {agreement} ({state})" for name, agreement, state in known)
-    if judge.versions and not (measured and all(one.gate.is_reliable for _, one in measured)):
+    if judge.versions and not (measured and all(result.gate.is_reliable for _, result in measured)):
         yield "Measure", (data(LABEL), ", then ", data(CALIBRATE))
     elif judge.versions and judge.weekly and (judge.weekly.drifted or judge.weekly.is_due):
         yield "Drift", next(weekly_lines(judge.weekly))
@@ -221,10 +225,10 @@ def judge_parts(judge: JudgeWorth) -> tuple[Part, ...]:
     if not judge.measured:
         return (facts(judge_rows(judge)),)
     rows = []
-    for metric, one in judge.measured.items():
-        shares = (percent(share.value) for share in (one.found.sensitivity, one.found.specificity))
-        why = prose(gate_words(one.gate, one.found))
-        rows.append((ITEM_METRIC_NAMES[metric], str(one.gate.state), *shares, why))
+    for metric, measured in judge.measured.items():
+        shares = (percent(share.value) for share in (measured.found.sensitivity, measured.found.specificity))
+        why = prose(gate_words(measured.gate, measured.found))
+        rows.append((ITEM_METRIC_NAMES[metric], str(measured.gate.state), *shares, why))
     weekly = tuple(weekly_lines(judge.weekly))
     shown = table("metric|state|sensitivity|specificity|why", rows)
     return facts([("Judge", _who(judge))]), shown, *((listing(weekly),) if weekly else ())
@@ -233,7 +237,7 @@ def judge_parts(judge: JudgeWorth) -> tuple[Part, ...]:
 def _who(judge: JudgeWorth) -> Line:
     if not judge.versions:
         return "none judged a turn of these days"
-    by: Line = joined((data(one), f" ({counted(turns, 'turn')})") for one, turns in judge.versions.items())
+    by: Line = joined((data(version), f" ({counted(turns, 'turn')})") for version, turns in judge.versions.items())
     if all(version.startswith("rules-") for version in judge.versions):  # they find plain contradictions alone
         by = joined((by, "contradicted is a lower bound"))
     if not judge.measured:
@@ -256,28 +260,28 @@ def items_to_fix(status: QualityStatus, is_screen: bool) -> Section:
     return section(title, "items", listing(entries, FIRST_ITEMS, "--format json"))
 
 
-def _entry(one: ItemToFix, is_screen: bool, *, is_linked: bool) -> Entry:
+def _entry(item: ItemToFix, is_screen: bool, *, is_linked: bool) -> Entry:
     words, statement, draft = (
         shorten(text, most) if is_screen else text
-        for text, most in ((one.content, _FIRST_WORDS), (one.statement, _STATEMENT), (one.draft, _STATEMENT))
+        for text, most in ((item.content, _FIRST_WORDS), (item.statement, _STATEMENT), (item.draft, _STATEMENT))
     )
-    id_ = Span(one.id, Tone.DATA, anchor_of(one.id) if is_linked else "")
-    head: Line = (Span(one.fault, _FAULT_TONES[one.fault]), " ", id_, ": ", quote(words))
-    said: tuple[Line, ...] = (("agents say: ", quote(statement)),) if statement and not one.draft else ()
+    id_ = Span(item.id, Tone.DATA, anchor_of(item.id) if is_linked else "")
+    head: Line = (Span(item.fault, _FAULT_TONES[item.fault]), " ", id_, ": ", quote(words))
+    said: tuple[Line, ...] = (("agents say: ", quote(statement)),) if statement and not item.draft else ()
     said += (("suggested: ", quote(draft)),) if draft else ()
-    times, place = _times_and_fix(one)
-    numbers = joined((times, f"last {one.time[:10]}", *turn_words(one.session, one.turn, is_short=is_screen)))
+    times, place = _times_and_fix(item)
+    numbers = joined((times, f"last {item.time[:10]}", *turn_words(item.session, item.turn, is_short=is_screen)))
     return Entry(head, (*said, numbers), place)
 
 
-def _times_and_fix(one: ItemToFix) -> tuple[str, Line]:
-    often, command = "once" if one.times == 1 else f"{one.times:,} times", data(one.commands[0])
-    match one.fault:
+def _times_and_fix(item: ItemToFix) -> tuple[str, Line]:
+    often, command = "once" if item.times == 1 else f"{item.times:,} times", data(item.commands[0])
+    match item.fault:
         case Fault.WRONG:
-            silenced = ", silenced: not injected any more" if one.is_silenced else ""
+            silenced = ", silenced: not injected any more" if item.is_silenced else ""
             return f"contradicted {often}{silenced}", command
         case Fault.OFF_TOPIC:
-            return f"injected {often}, on topic never", (command, " then narrow it, or ", data(one.commands[1]))
+            return f"injected {often}, on topic never", (command, " then narrow it, or ", data(item.commands[1]))
         case Fault.IGNORED:
             leave = " or leave it: not being used is no fault by itself"
             return f"on topic {often}, used never", (command, leave)

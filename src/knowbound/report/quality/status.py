@@ -122,7 +122,8 @@ def _document(status: QualityStatus) -> dict[str, object]:
         "turns": fields(days, "turns prompts_with_items prompts_left_alone interrupted unscored"),
         **fields(days, _OF_DAYS),
         "others": {
-            name: fields(one, COUNTS) | {"corrected": as_json(corrected.get(name))} for name, one in days.others.items()
+            name: fields(counts, COUNTS) | {"corrected": as_json(corrected.get(name))}
+            for name, counts in days.others.items()
         },
         **fields(status, "other_corrections corrective_calls=window.corrective_calls unscored"),
         "cost": {
@@ -139,7 +140,7 @@ def _document(status: QualityStatus) -> dict[str, object]:
         "shadow": shadow_document(status.shadow) if status.shadow else None,
         "silenced": {"prompts": days.silenced_prompts, "items": days.silenced},
         **fields(status, f"rescues(misses said absent used contradicted) items({ITEM_TO_FIX})"),
-        "series": [{"date": one.date} | {str(name): as_json(one.rates[name]) for name in one.rates} for one in series],
+        "series": [{"date": day.date} | {str(name): as_json(day.rates[name]) for name in day.rates} for day in series],
     }
 
 
@@ -147,7 +148,7 @@ def _rollout_fields(status: QualityStatus) -> dict[str, object] | None:
     if (rollout := status.rollout) is None:
         return None
     known = fields(rollout, "leg=current.leg.number since=state.since? reverted=state.last_kill")
-    return known | {"tripped": [str(one.mode) for one in rollout.monitors if one.tripped]}
+    return known | {"tripped": [str(monitor.mode) for monitor in rollout.monitors if monitor.tripped]}
 
 
 def _rollout_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
@@ -172,7 +173,7 @@ def _causal_line(found: HoldoutComparison) -> str:
     """Say whether injecting helps, by sessions drawn at random, or how many more it takes to decide."""
     known = {outcome.outcome: outcome for outcome in found.outcomes}
     measured = [known[name] for name in (TurnOutcome.CALLS, TurnOutcome.FAILED_SEARCHES) if name in known]
-    if any(one.is_decided for one in measured):
+    if any(outcome.is_decided for outcome in measured):
         return f"With injection: {', '.join(map(_outcome_words, measured))} a turn."
     more = f"about {counted(found.more_sessions, 'more session')}" if found.more_sessions else "more sessions"
     return f"Whether injecting helps is not known yet: {more} would decide it."
@@ -280,30 +281,31 @@ def _holdout_rows(
     if not is_whole:
         needed = [outcome.more for outcome in found.outcomes if outcome.more]
         undecided = f"no difference is known yet: {min(needed):,} more turns would decide" if needed else ""
-        decided = [_outcome_words(one) for one in found.outcomes if one.is_decided]
+        decided = [_outcome_words(outcome) for outcome in found.outcomes if outcome.is_decided]
         yield "Held out", joined((sides, *(decided or [undecided or "no difference is seen"])))
         return
     yield "Turns", sides
-    for one in found.outcomes:
-        injected, held = ("unknown" if side is None else f"{side:,.1f}" for side in (one.injected, one.held_out))
+    for outcome in found.outcomes:
+        both = (outcome.injected, outcome.held_out)
+        injected, held = ("unknown" if mean is None else f"{mean:,.1f}" for mean in both)
         means = f"{injected} with items, {held} without"
-        yield _name(one).capitalize(), f"{means} per turn; {_verdict(one)}"
+        yield _name(outcome).capitalize(), f"{means} per turn; {_verdict(outcome)}"
 
 
-def _name(one: OutcomeDifference) -> str:
-    return one.outcome.replace("_", " ")
+def _name(outcome: OutcomeDifference) -> str:
+    return outcome.outcome.replace("_", " ")
 
 
-def _outcome_words(one: OutcomeDifference) -> str:
-    return f"{_name(one)} {_verdict(one)}"
+def _outcome_words(outcome: OutcomeDifference) -> str:
+    return f"{_name(outcome)} {_verdict(outcome)}"
 
 
-def _verdict(one: OutcomeDifference) -> str:
-    if one.value is None:
+def _verdict(outcome: OutcomeDifference) -> str:
+    if outcome.value is None:
         return "unknown: one side has no turn"
-    more = f": {one.more:,} more turns would decide" if one.more else ""
-    if one.low is None or one.high is None:
+    more = f": {outcome.more:,} more turns would decide" if outcome.more else ""
+    if outcome.low is None or outcome.high is None:
         return f"not known yet{more}"
-    value, low, high = (f"{side:+,.1f}".replace("-", "−") for side in (one.value, one.low, one.high))
+    value, low, high = (f"{side:+,.1f}".replace("-", "−") for side in (outcome.value, outcome.low, outcome.high))
     shown = f"{value} (95% {low} to {high})"
-    return shown if one.is_decided else f"{shown}, not decided{more}"
+    return shown if outcome.is_decided else f"{shown}, not decided{more}"

@@ -93,7 +93,7 @@ def by_words(index: sqlite3.Connection, question: str) -> list[str]:
     asked = ParsedQuery(question)
     rows = rows_with_words(index, asked, 1_000)
     known = index.execute(f"SELECT id, terms FROM item WHERE rowid IN ({', '.join(map(str, rows))})").fetchall()
-    share = {id_: asked.words(terms.split())[0] for id_, terms in known}
+    share = {id_: asked.score(terms.split())[0] for id_, terms in known}
     return sorted(share, key=lambda id_: (-share[id_], id_))[:10]
 
 

@@ -463,7 +463,7 @@ def test_withdrawn_rows_do_not_make_the_words_of_the_rest_common() -> None:
 
 def test_of_a_small_subject_everything_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexical, "_MOST_ROWS", 3)
-    monkeypatch.setattr(retrieval, "_MOST_SEMANTIC", 1)
+    monkeypatch.setattr(retrieval, "_MOST_BY_MEANING", 1)
     index = made_index()
     for number in range(3):
         add(index, f"own{number}", f"Staging nginx has port {8000 + number}.", subject="shop")

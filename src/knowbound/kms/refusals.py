@@ -38,7 +38,7 @@ from knowbound.text.stems import stem
 from knowbound.text.stop_words import STOP_WORDS
 
 NEAR = 0.70
-_CANDIDATES = 50
+_CANDIDATES = 50  # compared with a text
 _SHOWN = 3  # near duplicates of a new item
 _OFFERED = 10  # near copies of a superseded item
 _NOT = "not "
@@ -90,24 +90,24 @@ def near_duplicates(index: sqlite3.Connection, content: str, *, most: int = _SHO
         NearDuplicate(item.id, item.content, likeness(item.meaning, words, stems(item.content)))
         for item in search(index, content, limit=_CANDIDATES, as_a_whole=True).items
     ]
-    near = [one for one in found if one.similarity >= NEAR]
-    return sorted(near, key=lambda one: -one.similarity)[:most]
+    near = [duplicate for duplicate in found if duplicate.similarity >= NEAR]
+    return sorted(near, key=lambda duplicate: -duplicate.similarity)[:most]
 
 
 def near_copies(index: sqlite3.Connection, old: str, new: str, left_out: Collection[str]) -> list[NearCopy]:
     """Return the served items more like the old content than like the new content that replaces it, best first."""
-    near = [one for one in near_duplicates(index, old, most=_OFFERED + len(left_out)) if one.id not in left_out]
+    found = near_duplicates(index, old, most=_OFFERED + len(left_out))
     return [
-        NearCopy(*one, restates(one.content, old, new))
-        for one in near[:_OFFERED]
-        if _statement_likeness(one.content, old) > _statement_likeness(one.content, new)
+        NearCopy(*near, restates=restates(near.content, old, new))
+        for near in [near for near in found if near.id not in left_out][:_OFFERED]
+        if _statement_likeness(near.content, old) > _statement_likeness(near.content, new)
     ]
 
 
 def likeness(cosine: float, words: frozenset[str], other: frozenset[str]) -> float:
-    """Return the likeness of two texts, 0 to 1."""
-    shared = 2 * len(words & other) / max(1, len(words) + len(other))
-    return (max(0.0, cosine) + shared) / 2
+    """Return the likeness of two texts by the cosine of their meaning and by their words, 0 to 1."""
+    dice = 2 * len(words & other) / max(1, len(words) + len(other))
+    return (max(0.0, cosine) + dice) / 2
 
 
 @lru_cache(maxsize=4096)
@@ -119,22 +119,31 @@ def stems(text: str) -> frozenset[str]:
 
 def restates(text: str, old: str, new: str) -> bool:
     """Report whether the text says what `old` says and `new`, its successor, does not."""
-    said, before, after = _statement(text), _statement(old), _statement(new)
-    if _literals(said) - before:
+    words, old_words, new_words = _statement(text), _statement(old), _statement(new)
+    if _literals(words) - old_words:  # a number or a name that the old item lacks
         return False
-    if any(_NOT + word in said for word in before - said) or any(_NOT + word in before for word in said - before):
+    if _negates(words, old_words) or _is_about_another(words, old_words, new_words):
         return False
-    if said - before - after - _COMMON and (before & after) - said - _COMMON:
-        return False  # about something else
-    near = _statement_likeness(text, old)
-    if near < NEAR or (_is_past(text) and not _is_past(old)):
+    old_likeness = _statement_likeness(text, old)
+    if old_likeness < NEAR or (_is_past(text) and not _is_past(old)):
         return False
-    wrong, right = before - after, after - before
-    if not wrong:
-        return near > _statement_likeness(text, new)
-    if _literals(wrong) - said:
+    wrong, right = old_words - new_words, new_words - old_words
+    if not wrong:  # the successor only adds words: the text has to be without them
+        return old_likeness > _statement_likeness(text, new)
+    if _literals(wrong) - words:  # the wrong number or name is missing
         return False
-    return len(said & wrong) / len(wrong) > (len(said & right) / len(right) if right else 0.0)
+    return len(words & wrong) / len(wrong) > (len(words & right) / len(right) if right else 0.0)
+
+
+def _negates(words: frozenset[str], old_words: frozenset[str]) -> bool:
+    """Report whether one statement negates a word of the other."""
+    pairs = ((words, old_words - words), (old_words, words - old_words))
+    return any(_NOT + word in one_statement for one_statement, others in pairs for word in others)
+
+
+def _is_about_another(words: frozenset[str], old_words: frozenset[str], new_words: frozenset[str]) -> bool:
+    """Report whether the text has another word in place of one that both versions share: "the web port" for "API"."""
+    return bool(words - old_words - new_words - _COMMON and (old_words & new_words) - words - _COMMON)
 
 
 def _statement_likeness(one: str, other: str) -> float:
@@ -149,22 +158,23 @@ def _vector(text: str) -> bytes:
 @lru_cache(maxsize=4096)
 def _statement(text: str) -> frozenset[str]:
     """Return stems and literals (numbers, names, paths) of a text; a negation goes with the word after it."""
-    said: set[str] = set()
+    words: set[str] = set()
     is_negated = False
-    before = ""
+    previous = ""
     for token in folded(text).split():
         word = token.lower().removesuffix("'s")
-        if word in _NEGATIONS or word.endswith("n't") or (before, word) in _NEGATING_PAIRS:
+        if word in _NEGATIONS or word.endswith("n't") or (previous, word) in _NEGATING_PAIRS:
             is_negated = True
         elif word not in STOP_WORDS and any(map(str.isalnum, word)):
-            said.add((_NOT if is_negated else "") + (stem(word) if word.isalpha() else word))
+            words.add((_NOT if is_negated else "") + (stem(word) if word.isalpha() else word))
             is_negated = False
-        before = word
-    return frozenset(said)
+        previous = word
+    return frozenset(words)
 
 
-def _literals(said: frozenset[str]) -> frozenset[str]:
-    return frozenset(word for word in said if not word.removeprefix(_NOT).replace("-", "").replace("'", "").isalpha())
+def _literals(words: frozenset[str]) -> frozenset[str]:
+    """Return the numbers, paths and names with other signs than letters."""
+    return frozenset(word for word in words if not word.removeprefix(_NOT).replace("-", "").replace("'", "").isalpha())
 
 
 def _is_past(text: str) -> bool:
@@ -174,7 +184,6 @@ def _is_past(text: str) -> bool:
 
 _INSIST = "If it is true again, insist: knowbound kms {verb} … --again (MCP: again=true)"
 _CORRECT = "Correct it there; if it is true again: knowbound kms add … --again"
-_CANDIDATES = 50
 _LEAST_COSINE = 2 * NEAR - 1  # likeness is the mean of the cosine and a share of at most 1
 
 
@@ -186,8 +195,8 @@ class Refusals:
 
     def duplicates(self, content: str, but: Collection[str] = ()) -> None:
         """Refuse content that an item has which was not withdrawn."""
-        known = self._index.same_content(content_sha(content))
-        same = next((one for one in known if one.item.is_served and one.item.id not in but), None)
+        twins = self._index.same_content(content_sha(content))
+        same = next((twin for twin in twins if twin.item.is_served and twin.item.id not in but), None)
         if same:
             flag = f", {same.item.flag.kind}" if same.item.flag else ""
             named = f"{same.item.id} ({same.backend}{flag}): {quoted(same.item.content)}"
@@ -254,16 +263,16 @@ class Withdrawn(NamedTuple):
 
     def __str__(self) -> str:
         if self.is_same:
-            said = f"This was {self.how}"
+            sentence = f"This was {self.how}"
         else:
-            said = f"This says again what {self.id} said: {quoted(self.content)}. That was {self.how}"
-        said += f" on {self.time[:10]}" if self.time else ""
-        said += f" by {self.by}" if self.by else ""
-        said += f" (as {self.id})" if self.is_same else ""
+            sentence = f"This says again what {self.id} sentence: {quoted(self.content)}. That was {self.how}"
+        sentence += f" on {self.time[:10]}" if self.time else ""
+        sentence += f" by {self.by}" if self.by else ""
+        sentence += f" (as {self.id})" if self.is_same else ""
         if self.successor:
-            said += f"; it was replaced by {self.successor}"
-            said += f" {quoted(self.successor_content)}" if self.successor_content else ""
-        return f"{said}."
+            sentence += f"; it was replaced by {self.successor}"
+            sentence += f" {quoted(self.successor_content)}" if self.successor_content else ""
+        return f"{sentence}."
 
 
 class WithdrawnItems:
@@ -275,47 +284,50 @@ class WithdrawnItems:
 
     def find(self, content: str, but: Collection[str] = ()) -> Withdrawn | None:
         """Return the withdrawn item that says this; ids in `but` do not count."""
-        return self._same(content, but) or self._reaped(content) or self._reworded(content, but)
+        return self._same_content(content, but) or self._reaped(content) or self._reworded(content, but)
 
-    def _same(self, content: str, but: Collection[str]) -> Withdrawn | None:
+    def _same_content(self, content: str, but: Collection[str]) -> Withdrawn | None:
         twins = [known.item for known in self._index.same_content(content_sha(content))]
         gone = [item for item in twins if not item.is_served and item.id not in but]
+        # A superseded item first: its message can name what is true instead.
         gone.sort(key=lambda item: bool(item.flag and item.flag.superseded_by), reverse=True)
-        return self._of(gone[0], is_same=True) if gone else None
+        return self._withdrawn(gone[0], is_same=True) if gone else None
 
     def _reaped(self, content: str) -> Withdrawn | None:
         found = self._index.last_removal(content)
         if found is None:
             return None
         corrections = self._index.corrections(found.item)
-        replaced = next((one for one in reversed(corrections) if one.tool == "kms_supersede"), None)
+        superseded = next((call for call in reversed(corrections) if call.tool == "kms_supersede"), None)
+        replacement = str(json.loads(superseded.detail).get("superseded_by", "")) if superseded else ""
+        end = self._successor_of(replacement)
         by = corrections[-1].by if corrections else ""
-        successor = self._end(str(json.loads(replaced.detail).get("superseded_by", ""))) if replaced else ""
-        return Withdrawn(found.item, "reaped", "", found.time, by, successor, self._content(successor), True)
+        return Withdrawn(found.item, "reaped", "", found.time, by, end, self._content_of(end), is_same=True)
 
     def _reworded(self, content: str, but: Collection[str]) -> Withdrawn | None:
         if not self._rows:
             return None
         vector = embed(content)
-        for number in nearest_of(self._codes, code_of(vector), _CANDIDATES + len(but)):
+        for number in nearest_of(self._codes_of_rows, code_of(vector), _CANDIDATES + len(but)):
             row = self._rows[number]
             if row.id in but or similarity(vector, row.vector) < _LEAST_COSINE:
                 continue
-            if restates(content, row.content, self._content(self._end(row.id))):
-                return self._of(self._index.known(row.id)[0].item, is_same=False)
+            if restates(content, row.content, self._content_of(self._successor_of(row.id))):
+                return self._withdrawn(self._index.known(row.id)[0].item, is_same=False)
         return None
 
-    def _of(self, item: Item, *, is_same: bool) -> Withdrawn:
+    def _withdrawn(self, item: Item, *, is_same: bool) -> Withdrawn:
         flag = item.flag
         assert flag is not None
-        end = self._end(item.id) if flag.superseded_by else ""
+        end = self._successor_of(item.id) if flag.superseded_by else ""
         how, when = str(flag.kind).lower(), flag.date
-        return Withdrawn(item.id, how, item.content, when, flag.by, end, self._content(end), is_same)
+        return Withdrawn(item.id, how, item.content, when, flag.by, end, self._content_of(end), is_same=is_same)
 
-    def _end(self, id_: str) -> str:
-        return end_of_chain(id_, lambda one: self._successors.get(one, ""))
+    def _successor_of(self, id_: str) -> str:
+        """Return the end of the chain that begins at a superseded item; other ids are their own end."""
+        return end_of_chain(id_, lambda replaced: self._successors.get(replaced, ""))
 
-    def _content(self, id_: str) -> str:
+    def _content_of(self, id_: str) -> str:
         if id_ not in self._contents:
             known = self._index.known(id_) if id_ else []
             self._contents[id_] = known[0].item.content if known else ""
@@ -326,7 +338,7 @@ class WithdrawnItems:
         return self._index.superseded_rows()
 
     @cached_property
-    def _codes(self) -> list[tuple[int, bytes]]:
+    def _codes_of_rows(self) -> list[tuple[int, bytes]]:
         return [(number, row.code) for number, row in enumerate(self._rows)]
 
     @cached_property

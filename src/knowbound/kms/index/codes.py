@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 _SLOTS = 16_384  # rows per chunk: large enough for few pieces, small enough to pack again after a few changes
 _MOST_PENDING = 1_000
 _BITS = 256
-_DIGITS = [bytes(0x31 if value >> bit & 1 else 0x30 for value in range(256)) for bit in range(8)]  # "0" or "1"
+_CODE_BYTES = _BITS // 8
+# For each bit, the table that translates a byte to the digit "0" or "1" of this bit.
+_DIGITS_OF_BIT = [bytes(ord("1") if value >> bit & 1 else ord("0") for value in range(256)) for bit in range(8)]
 _NOT_EMPTY = re.compile(b"[^\x00]")
 
 
@@ -52,13 +54,15 @@ def _pack(connection: sqlite3.Connection, chunk: int) -> None:
         connection.execute("DELETE FROM code_chunk WHERE chunk = ?", (chunk,))
         return
     used = rows[-1][0] - first + 1
-    there, codes = bytearray(b"0" * used), bytearray(_BITS // 8 * used)
+    occupied, codes = bytearray(b"0" * used), bytearray(_CODE_BYTES * used)
     for rowid, code in rows:
         slot = rowid - first
-        there[slot] = 0x31
-        codes[slot * 32 : slot * 32 + 32] = code
-    digits = [bytes(there)] + [bytes(codes[byte::32]).translate(one) for byte in range(32) for one in _DIGITS]
-    planes = b"".join([int(one[::-1], 2).to_bytes((used + 7) // 8, "little") for one in digits])
+        occupied[slot] = ord("1")
+        codes[slot * _CODE_BYTES : (slot + 1) * _CODE_BYTES] = code
+    of_bytes = (bytes(codes[byte::_CODE_BYTES]) for byte in range(_CODE_BYTES))
+    digits = [bytes(occupied)] + [byte.translate(to_digit) for byte in of_bytes for to_digit in _DIGITS_OF_BIT]
+    # `int` reads the highest slot first, so each plane is reversed.
+    planes = b"".join([int(plane[::-1], 2).to_bytes((used + 7) // 8, "little") for plane in digits])
     connection.execute("INSERT OR REPLACE INTO code_chunk VALUES (?, ?)", (chunk, planes))
 
 
@@ -68,29 +72,31 @@ class PackedCodes:
     def __init__(self, connection: sqlite3.Connection) -> None:
         chunks = dict(connection.execute("SELECT chunk, planes FROM code_chunk").fetchall())
         last = max(chunks, default=-1)
-        parts = [memoryview(_full(chunks.get(one, b"")) if one < last else chunks[one]) for one in range(last + 1)]
+        # Each chunk but the last is padded, so that a row is at the same bit of every joined plane.
+        parts = [memoryview(_full(chunks.get(n, b"")) if n < last else chunks[n]) for n in range(last + 1)]
         sizes = [len(planes) // (_BITS + 1) for planes in parts]
 
         def plane(number: int) -> bytes:
             return b"".join([part[number * size :][:size] for part, size in zip(parts, sizes, strict=True)])
 
-        there = bytearray(plane(0))
+        occupied = bytearray(plane(0))
         self._pending: list[tuple[int, int]] = []
         for row, code in connection.execute("SELECT row, code FROM code_pending"):
-            if row // 8 < len(there):
-                there[row // 8] &= ~(1 << row % 8)
+            if row // 8 < len(occupied):  # its packed code is outdated
+                occupied[row // 8] &= ~(1 << row % 8)
             if code is not None:
                 self._pending.append((row, int.from_bytes(code, "little")))
-        self._there = int.from_bytes(there, "little")
+        self._occupied = int.from_bytes(occupied, "little")
         self._planes = [int.from_bytes(plane(number), "little") for number in range(1, _BITS + 1)]
 
     def nearest(self, code: bytes, most: int) -> list[int]:
         """Return the row ids of the items with the most similar codes, nearest first."""
         asked = int.from_bytes(code, "little")
         near = [((other ^ asked).bit_count(), row) for row, other in self._pending]
-        if self._there:
-            differing = [plane ^ self._there if asked >> bit & 1 else plane for bit, plane in enumerate(self._planes)]
-            near += _least(_sums(differing), self._there, most)
+        if self._occupied:
+            planes = enumerate(self._planes)
+            differing = [plane ^ self._occupied if asked >> bit & 1 else plane for bit, plane in planes]
+            near += _least(_sums(differing), self._occupied, most)
         return [row for _, row in sorted(near)[:most]]
 
 
@@ -108,10 +114,10 @@ def nearest(connection: sqlite3.Connection, code: bytes, most: int) -> list[int]
     A connection that stays open keeps the codes until the index changes.
     """
     kept = kept_of(connection)
-    known = {} if kept is None else kept
-    if "codes" not in known:
-        known["codes"] = PackedCodes(connection)
-    packed: PackedCodes = known["codes"]
+    cache = {} if kept is None else kept
+    if "codes" not in cache:
+        cache["codes"] = PackedCodes(connection)
+    packed: PackedCodes = cache["codes"]
     return packed.nearest(code, most)
 
 
@@ -123,11 +129,11 @@ def nearest_of(rows: Iterable[tuple[int, bytes]], code: bytes, most: int) -> lis
 
 
 def _sums(planes: list[int]) -> list[int]:
-    """Add numbers bit by bit, and return the digits of the sums, the lowest digit first: digit n of bit b is 2^n."""
+    """Count the ones of each bit over all planes; return the binary digits of the counts, the lowest digit first."""
     digits = []
     while planes:
         carried = []
-        while len(planes) > 2:
+        while len(planes) > 2:  # a full adder: three planes become one, and one to carry
             one, other, third = planes.pop(), planes.pop(), planes.pop()
             differing = one ^ other
             planes.append(differing ^ third)
@@ -141,9 +147,9 @@ def _sums(planes: list[int]) -> list[int]:
     return digits
 
 
-def _least(digits: list[int], there: int, most: int) -> list[tuple[int, int]]:
-    """Return sum and bit of the `most` least sums among the bits of `there`; of equal sums those of the lowest bits."""
-    less, equal, wanted = 0, there, most
+def _least(digits: list[int], occupied: int, most: int) -> list[tuple[int, int]]:
+    """Return sum and bit of the `most` least sums among occupied bits; of equal sums those of the lowest bits."""
+    less, equal, wanted = 0, occupied, most  # bits that are surely among them, bits that are equal so far
     for digit in reversed(digits):
         without = equal & ~digit
         count = without.bit_count()
@@ -153,14 +159,14 @@ def _least(digits: list[int], there: int, most: int) -> list[tuple[int, int]]:
             less |= without
             wanted -= count
             equal &= digit
-    size = (there.bit_length() + 7) // 8
+    size = (occupied.bit_length() + 7) // 8
     as_bytes = [digit.to_bytes(size, "little") for digit in digits]
     bits = [*_bits(less, size), *islice(_bits(equal, size), wanted)]
     found = []
     for bit in bits:
         byte, place, total = bit >> 3, bit & 7, 0
-        for one in reversed(as_bytes):
-            total = total << 1 | one[byte] >> place & 1
+        for digit_bytes in reversed(as_bytes):
+            total = total << 1 | digit_bytes[byte] >> place & 1
         found.append((total, bit))
     return found
 

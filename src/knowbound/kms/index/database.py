@@ -32,14 +32,14 @@ from knowbound.store.marking import mark_folder
 from knowbound.store.read_only import open_read_only
 from knowbound.text.clock import utc_now
 
-_CHUNK = 500
+_CHUNK_ITEMS = 500  # written in one transaction
 _UPSERT = (
     f"INSERT INTO item ({', '.join(IndexRow._fields)}) VALUES ({marks(IndexRow._fields)}) "
     "ON CONFLICT (id, backend) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in IndexRow._fields[2:])
 )
 _DELETE = "DELETE FROM item WHERE backend = ? AND id = ?"
-_CORRECT = "INSERT INTO correction (item, tool, time, by, session, detail) VALUES (?, ?, ?, ?, ?, ?)"
-_LOGS = ("correction", "reaped", "intent", "meta")
+_INSERT_CORRECTION = "INSERT INTO correction (item, tool, time, by, session, detail) VALUES (?, ?, ?, ?, ?, ?)"
+_LOG_TABLES = ("correction", "reaped", "intent", "meta")
 
 
 class IndexedItem(NamedTuple):
@@ -83,8 +83,8 @@ class Index:
         self._db = Database(self.path)
         self._file = os.stat(self.path)
         try:
-            self._mark()
-            self._split_words()
+            self._mark_or_refuse()
+            self._make_outdated_terms()
         except BaseException:
             self.close()
             raise
@@ -101,17 +101,18 @@ class Index:
         changes, next_stamp = backend.changed_since(stamp)
         everything = everything or (backend.is_whole and next_stamp != stamp)
         done, seen = Synced(), set()
-        for chunk in pages(changes, _CHUNK):
+        for chunk in pages(changes, _CHUNK_ITEMS):
             items = [change for change in chunk if isinstance(change, Item)]
-            done.written += self._write(backend.name, items)
-            done.dropped += self._bury(backend.name, [change for change in chunk if isinstance(change, Removed)])
+            done.written += self._write_rows(backend.name, items)
+            removals = [change for change in chunk if isinstance(change, Removed)]
+            done.dropped += self._apply_removals(backend.name, removals)
             if everything:
                 seen |= {item.id for item in items}
         if everything:
             gone = self._ids(backend.name) - seen
             if gone and backend.is_read_only:
                 self._note_rewordings(backend.name, gone)
-            done.dropped += self._drop(backend.name, gone)
+            done.dropped += self._drop_rows(backend.name, gone)
         if next_stamp != self._meta(f"stamp {backend.name}"):
             self._set_meta(f"stamp {backend.name}", next_stamp)
         if backend.is_shared:
@@ -120,23 +121,23 @@ class Index:
 
     def _note_rewordings(self, backend: str, gone: set[str]) -> None:
         """Log an edit of a file that reworded an item as a correction of that item: it has a new id now."""
-        items = [one.item for one in self._known("backend = ? AND anchor_file <> ''", backend)]
+        items = [found.item for found in self._items_where("backend = ? AND anchor_file <> ''", backend)]
         for file in {item.anchor.file for item in items if item.anchor and item.id in gone}:
-            here = [item for item in items if item.anchor and item.anchor.file == file]
-            left = Rewordings(item for item in here if item.id in gone)
-            for item in here:
-                old = left.of(item.anchor.heading, item.content) if item.anchor and item.id not in gone else None
+            of_file = [item for item in items if item.anchor and item.anchor.file == file]
+            unmatched = Rewordings(item for item in of_file if item.id in gone)
+            for item in of_file:
+                old = unmatched.of(item.anchor.heading, item.content) if item.anchor and item.id not in gone else None
                 if old is not None:
-                    left.remove(old)
+                    unmatched.remove(old)
                     detail = msgspec.json.encode({"superseded_by": item.id, "file": file}).decode()
                     correction = Correction(old.id, "kms_update", utc_now(), "", "", detail)
-                    self._db.write(_CORRECT, *msgspec.structs.astuple(correction))
+                    self._db.write(_INSERT_CORRECTION, *msgspec.structs.astuple(correction))
 
     def is_behind(self, backend: Backend) -> bool:
         """Report whether a sync would change something. It needs no lock."""
         stamp = self._stamp(backend)
         changes, next_stamp = backend.changed_since(stamp)
-        return next_stamp != stamp or any(not self._has(backend.name, change) for change in changes)
+        return next_stamp != stamp or any(not self._has_change(backend.name, change) for change in changes)
 
     def complete_sync(self, backends: Iterable[Backend]) -> None:
         """Note that every row follows the current rules; backends that are no longer in use are dropped."""
@@ -144,14 +145,14 @@ class Index:
         for (name,) in self._db.rows(
             f"SELECT DISTINCT backend FROM item WHERE backend NOT IN ({marks(names)})", *names
         ):
-            self._drop(name, self._ids(name))
+            self._drop_rows(name, self._ids(name))
             self._db.write("DELETE FROM meta WHERE key = ?", f"stamp {name}")
         self._set_meta("made_by", MADE_BY)
 
     def is_current(self, backends: Iterable[Backend]) -> bool:
         """Report whether exactly these backends were read once, by the current rules."""
-        stamped = {row[0] for row in self._db.rows("SELECT key FROM meta WHERE key LIKE 'stamp %'")}
-        return stamped == {f"stamp {backend.name}" for backend in backends} and self.has_current_rules()
+        stamp_keys = {row[0] for row in self._db.rows("SELECT key FROM meta WHERE key LIKE 'stamp %'")}
+        return stamp_keys == {f"stamp {backend.name}" for backend in backends} and self.has_current_rules()
 
     def has_current_rules(self) -> bool:
         """Report whether the current rules made the rows."""
@@ -166,12 +167,14 @@ class Index:
         intents, ids = self._db.rows("SELECT * FROM intent ORDER BY id"), self._db.rows("SELECT item FROM pending")
         return dict(intents), [row[0] for row in ids]
 
-    def refresh(self, held: Iterable[tuple[Backend, str]], write: StoreWrite = NO_WRITE, *, finished: int = 0) -> None:
+    def refresh(
+        self, touched: Iterable[tuple[Backend, str]], write: StoreWrite = NO_WRITE, *, finished: int = 0
+    ) -> None:
         """Read these ids from these backends again, and note the corrections and removals of the write.
 
         `finished` is the number of the intent that ends with this call.
         """
-        read = [(backend.name, id_, backend.get(id_)) for backend, id_ in held]
+        read = [(backend.name, id_, backend.get(id_)) for backend, id_ in touched]
         ids = sorted({id_ for _, id_, _ in read})
         rows = [row_of(item, name) for name, _, item in read if item is not None]
         gone = [(name, id_) for name, id_, item in read if item is None]
@@ -182,43 +185,44 @@ class Index:
             db.executemany("INSERT INTO reaped VALUES (?, ?, ?)", ((id_, sha, time) for id_, sha in write.reaped))
             db.executemany(_DELETE, gone)
             db.executemany(_UPSERT, rows)
-            db.executemany(_CORRECT, map(msgspec.structs.astuple, write.log))
+            db.executemany(_INSERT_CORRECTION, map(msgspec.structs.astuple, write.log))
             db.executemany("DELETE FROM pending WHERE item = ?", ((id_,) for id_ in ids))
             db.execute("DELETE FROM intent WHERE id = ?", (finished,))
 
-    def _has(self, backend: str, change: Item | Removed) -> bool:
+    def _has_change(self, backend: str, change: Item | Removed) -> bool:
+        """Report whether the index already shows the item as it was written, or the removal with its restoration."""
         if isinstance(change, Item):
             query = "SELECT 1 FROM item WHERE backend = ? AND id = ? AND record = ?"
             return bool(self._db.rows(query, backend, change.id, record_of(change)))
-        is_held = bool(self._db.rows("SELECT 1 FROM item WHERE backend = ? AND id = ?", backend, change.id))
+        is_stored = bool(self._db.rows("SELECT 1 FROM item WHERE backend = ? AND id = ?", backend, change.id))
         query = "SELECT 1 FROM reaped WHERE item = ? AND content_sha = ?"
         is_reaped = bool(self._db.rows(query, change.id, change.content_sha))
-        return not is_held and is_reaped != change.is_restored
+        return not is_stored and is_reaped != change.is_restored
 
-    def _bury(self, backend: str, removed: list[Removed]) -> int:
+    def _apply_removals(self, backend: str, removed: list[Removed]) -> int:
         """Take over what another machine removed for good: neither the items nor their copies are served here."""
-        new = [one for one in removed if not self._has(backend, one)]
+        new = [removal for removal in removed if not self._has_change(backend, removal)]
         if not new:
             return 0
-        with self._changing([one.id for one in new], [one.content_sha for one in new]) as db:
-            db.executemany(_DELETE, ((backend, one.id) for one in new))
-            db.executemany("DELETE FROM reaped WHERE item = ?", ((one.id,) for one in new))
-            rows = ((one.id, one.content_sha, one.time) for one in new if not one.is_restored)
+        with self._changing([removal.id for removal in new], [removal.content_sha for removal in new]) as db:
+            db.executemany(_DELETE, ((backend, removal.id) for removal in new))
+            db.executemany("DELETE FROM reaped WHERE item = ?", ((removal.id,) for removal in new))
+            rows = ((removal.id, removal.content_sha, removal.time) for removal in new if not removal.is_restored)
             db.executemany("INSERT INTO reaped VALUES (?, ?, ?)", rows)
         return len(new)
 
-    def _write(self, backend: str, items: list[Item]) -> int:
+    def _write_rows(self, backend: str, items: list[Item]) -> int:
         """Write rows for the items that differ from the rows in the index."""
         newest = {item.id: item for item in items}
         query = f"SELECT id, record FROM item WHERE backend = ? AND id IN ({marks(list(newest))})"
-        known = {} if not self.has_current_rules() else dict(self._db.rows(query, backend, *newest))
-        rows = [row_of(item, backend) for item in newest.values() if known.get(item.id) != record_of(item)]
+        stored_records = {} if not self.has_current_rules() else dict(self._db.rows(query, backend, *newest))
+        rows = [row_of(item, backend) for item in newest.values() if stored_records.get(item.id) != record_of(item)]
         if rows:
             with self._changing([row.id for row in rows]) as db:
                 db.executemany(_UPSERT, rows)
         return len(rows)
 
-    def _drop(self, backend: str, ids: set[str]) -> int:
+    def _drop_rows(self, backend: str, ids: set[str]) -> int:
         with self._changing(ids) as db:
             db.executemany(_DELETE, ((backend, id_) for id_ in ids))
         return len(ids)
@@ -236,10 +240,10 @@ class Index:
 
     def take_over_logs(self, damaged: Path) -> None:
         """Copy what can be read of the logs of a damaged index. The next sync reads every item again."""
-        write_log(self.home, _readable(damaged, "injected"))  # a table of an earlier schema
+        write_log(self.home, _readable_rows(damaged, "injected"))  # a table of an earlier schema
         with self._db.writing() as db:
-            for table in _LOGS:
-                if rows := _readable(damaged, table):
+            for table in _LOG_TABLES:
+                if rows := _readable_rows(damaged, table):
                     names, values = ", ".join(rows[0]), [list(row.values()) for row in rows]
                     db.executemany(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks(values[0])})", values)
             db.execute("DELETE FROM meta WHERE key = 'made_by' OR key LIKE 'stamp %'")
@@ -248,32 +252,32 @@ class Index:
 
     def known(self, id_: str) -> list[IndexedItem]:
         """Return the item from every backend that holds it."""
-        return self._known("id = ?", id_)
+        return self._items_where("id = ?", id_)
 
     def all_items(self) -> list[IndexedItem]:
         """Return every item of every backend."""
-        return self._known("1")
+        return self._items_where("1")
 
     def same_content(self, sha: str) -> list[IndexedItem]:
         """Return every item with this content, flagged or not."""
-        return self._known("content_sha = ?", sha)
+        return self._items_where("content_sha = ?", sha)
 
     def flagged(self, kinds: Iterable[FlagKind]) -> list[IndexedItem]:
         """Return the items with these flags."""
         names = [str(kind) for kind in kinds]
-        return self._known(f"flag <> '' AND flag IN ({marks(names)})", *names)
+        return self._items_where(f"flag <> '' AND flag IN ({marks(names)})", *names)
 
     def with_quality(self) -> list[IndexedItem]:
         """Return the items whose effective confidence differs from the stored confidence."""
-        return self._known("quality <> 1.0")
+        return self._items_where("quality <> 1.0")
 
     def predecessors(self, id_: str) -> list[IndexedItem]:
         """Return the items that this item superseded."""
-        return self._known("superseded_by = ? AND superseded_by <> ''", id_)
+        return self._items_where("superseded_by = ? AND superseded_by <> ''", id_)
 
     def superseded(self) -> list[IndexedItem]:
         """Return every item that has a successor, whatever other flag it has."""
-        return self._known("superseded_by <> ''")
+        return self._items_where("superseded_by <> ''")
 
     def superseded_rows(self) -> list[SupersededRow]:
         """Return every superseded item, to compare texts with it."""
@@ -282,13 +286,14 @@ class Index:
 
     def blocked_copies(self) -> list[IndexedItem]:
         """Return the items that are not served only because of their original."""
-        return self._known(
+        return self._items_where(
             "served = 0 AND screened = '' AND flag NOT IN ('RETRACTED', 'SUPERSEDED', 'DELETED', 'HELD_BACK')"
         )
 
     def anchored(self, file: str = "") -> list[IndexedItem]:
         """Return the items that come from a file, or from any file."""
-        return self._known("anchor_file = ? AND anchor_file <> ''", file) if file else self._known("anchor_file <> ''")
+        has_anchor = "anchor_file <> ''"
+        return self._items_where(f"anchor_file = ? AND {has_anchor}", file) if file else self._items_where(has_anchor)
 
     def is_reaped(self, item: Item) -> bool:
         """Report whether this item, its content or its original was removed for good."""
@@ -326,7 +331,7 @@ class Index:
             with closing(connection):
                 yield connection
 
-    def _mark(self) -> None:
+    def _mark_or_refuse(self) -> None:
         """Mark a new index as made in its data folder; refuse an index in our folder that another user made."""
         mark = self._meta(OWNER)
         if is_our_mark(mark):
@@ -341,7 +346,7 @@ class Index:
                 "Try: knowbound kms sync (makes it anew from the backends)",
             )
 
-    def _split_words(self) -> None:
+    def _make_outdated_terms(self) -> None:
         """Make the terms of all rows again if an earlier version made them."""
         if self._meta("terms") != SPLIT_BY:
             with self._db.writing() as db:
@@ -366,7 +371,7 @@ class Index:
         """Raise StoreError where the file is damaged."""
         self._db.check()
 
-    def _known(self, where: str, *values: str) -> list[IndexedItem]:
+    def _items_where(self, where: str, *values: str) -> list[IndexedItem]:
         rows = self._db.rows(f"SELECT record, backend, served FROM item WHERE {where}", *values)
         with as_store_errors(self.path):
             return [IndexedItem(item_of(record), backend, bool(served)) for record, backend, served in rows]
@@ -386,7 +391,7 @@ class Index:
         return str(row[0]) if row else ""
 
 
-def _readable(path: Path, table: str) -> list[dict[str, str]]:
+def _readable_rows(path: Path, table: str) -> list[dict[str, str]]:
     """Return the readable rows of a table, by column: the file may be of an earlier schema."""
     found: list[dict[str, str]] = []
     db = open_read_only(path)

@@ -28,7 +28,7 @@ from knowbound.text.redact import redact
 
 MADE_BY = f"2.{RULES_VERSION}.{VERSION}"  # rows of another version are made again
 _QUALITY, _EFFECTIVE = "quality", "effective_confidence"  # keys of an item's metadata
-_STEP = 0.005  # a smaller change reorders nothing, and every write makes all machines read
+_LEAST_CHANGE = 0.005  # of confidence: a smaller one reorders nothing, and every write makes all machines read
 _encode = msgspec.msgpack.Encoder().encode
 _item = msgspec.msgpack.Decoder(Item)
 
@@ -63,7 +63,7 @@ class IndexRow(NamedTuple):
 
 def record_of(item: Item) -> bytes:
     """Encode the whole item without its secrets."""
-    return _encode(replace(item, content=_clean(item.content), subject=_clean(item.subject)))
+    return _encode(replace(item, content=_redacted(item.content), subject=_redacted(item.subject)))
 
 
 def item_of(record: bytes) -> Item:
@@ -73,25 +73,25 @@ def item_of(record: bytes) -> Item:
 
 def row_of(item: Item, backend: str) -> IndexRow:
     """Return the row of an item: secrets are redacted, and attacks are not served."""
-    content, subject = _clean(item.content), _clean(item.subject)
+    content, subject = _redacted(item.content), _redacted(item.subject)
     finding = screened(f"{subject}\n{content}")
     vector = embed(content)
     effective = effective_of(item)
     return IndexRow(
-        id=_text(item.id),
+        id=_without_surrogates(item.id),
         backend=backend,
         content=content,
         type=item.type,
         source=item.source,
         subject=subject,
-        user=_text(item.user),
-        timestamp=_text(item.timestamp),
+        user=_without_surrogates(item.user),
+        timestamp=_without_surrogates(item.timestamp),
         confidence=item.confidence if 0 <= item.confidence <= 1 else 0.0,
         quality=1.0 if effective is None or item.confidence <= 0 else max(0.0, effective / item.confidence),
         flag=item.flag.kind if item.flag else "",
         served=int(item.is_served and finding is None),
         stale=int(item.stale),
-        copy_of=_text(item.copy_of),
+        copy_of=_without_surrogates(item.copy_of),
         content_sha=item.content_sha,
         spaced_sha=spaced_sha(item.content),
         code=code_of(vector),
@@ -114,28 +114,29 @@ def effective_of(item: Item) -> float | None:
 
 
 def with_effective(item: Item, value: float | None) -> Item:
-    """Return the item with this effective confidence, or without one; unchanged if the step is too small."""
+    """Return the item with this effective confidence, or without one; unchanged if the change is too small."""
     known = effective_of(item)
-    if known == value or (known is not None and value is not None and value and abs(known - value) < _STEP):
+    # 0 is always written: it silences the item.
+    if known == value or (known is not None and value and abs(known - value) < _LEAST_CHANGE):
         return item
     kept = item.metadata.get(_QUALITY)
-    quality = {name: one for name, one in kept.items() if name != _EFFECTIVE} if isinstance(kept, dict) else {}
+    quality = {name: other for name, other in kept.items() if name != _EFFECTIVE} if isinstance(kept, dict) else {}
     if value is not None:
         quality[_EFFECTIVE] = round(value, 4)
-    others = {name: one for name, one in item.metadata.items() if name != _QUALITY}
+    others = {name: other for name, other in item.metadata.items() if name != _QUALITY}
     return replace(item, metadata=others | ({_QUALITY: quality} if quality else {}))
 
 
-def _clean(text: str) -> str:
-    return redact(_text(text))
+def _redacted(text: str) -> str:
+    return redact(_without_surrogates(text))
 
 
-def _text(text: str) -> str:
+def _without_surrogates(text: str) -> str:
     """Replace lone surrogates, which come from broken JSON and cannot be stored."""
     return text.encode("utf-8", "replace").decode()
 
 
-_BATCH = 500  # SQLite's oldest limit on values in a statement is 999
+_BATCH_VALUES = 500  # SQLite's oldest limit on values in a statement is 999
 _WITHDRAWN = frozenset(str(kind) for kind in NOT_SERVED)
 
 
@@ -152,21 +153,21 @@ class _Row(NamedTuple):
 
 
 @contextmanager
-def serving_updated(db: sqlite3.Connection, ids: Iterable[str], contents_: Iterable[str] = ()) -> Iterator[None]:
+def serving_updated(db: sqlite3.Connection, ids: Iterable[str], shas: Iterable[str] = ()) -> Iterator[None]:
     """Recompute `served` for every row that these ids and contents reach, before or after the change inside."""
-    keys, contents = set(ids), set(contents_)
+    keys, contents = set(ids), set(shas)
     for row in _rows(db, "id", keys.copy()):
         keys |= {row.copy_of} - {""}
         contents.add(row.content_sha)
     yield
-    rows = _connected(db, keys, contents)
-    blocked = _blocked(db, rows)
+    rows = _connected_rows(db, keys, contents)
+    blocked = _blocked_rowids(db, rows)
     served = ((int(not row.screened and row.rowid not in blocked), row) for row in rows)
     changes = [(new, row.rowid) for new, row in served if new != row.served]
     db.executemany("UPDATE item SET served = ? WHERE rowid = ?", changes)
 
 
-def _connected(db: sqlite3.Connection, ids: set[str], contents: set[str]) -> list[_Row]:
+def _connected_rows(db: sqlite3.Connection, ids: set[str], contents: set[str]) -> list[_Row]:
     """Return every row that is reached from these ids and contents."""
     found: dict[int, _Row] = {}
     seen_ids: set[str] = set()
@@ -181,7 +182,7 @@ def _connected(db: sqlite3.Connection, ids: set[str], contents: set[str]) -> lis
     return list(found.values())
 
 
-def _blocked(db: sqlite3.Connection, rows: list[_Row]) -> set[int]:
+def _blocked_rowids(db: sqlite3.Connection, rows: list[_Row]) -> set[int]:
     """Return the rows that a flag reaches: their own, that of a row with their id or content, or of the original."""
     withdrawn = [row for row in rows if row.flag in _WITHDRAWN]
     ids = {row.id for row in withdrawn} | _reaped(db, "item", {id_ for row in rows for id_ in (row.id, row.copy_of)})
@@ -204,13 +205,13 @@ def _blocked(db: sqlite3.Connection, rows: list[_Row]) -> set[int]:
 
 def _still_served(db: sqlite3.Connection, rows: list[_Row], withdrawn: list[_Row]) -> set[str]:
     """Return the contents whose withdrawn rows were all replaced, directly or not, by an item that says the same."""
-    saying: dict[str, set[str]] = {}
+    ids_of_content: dict[str, set[str]] = {}  # of rows that are not withdrawn
     for row in rows:
         if row.flag not in _WITHDRAWN:
-            saying.setdefault(row.content_sha, set()).add(row.id)
-    asked = [row for row in withdrawn if row.content_sha in saying]
-    found = {row.content_sha for row in asked}
-    return found - {row.content_sha for row in asked if not _leads_to(db, row, saying[row.content_sha])}
+            ids_of_content.setdefault(row.content_sha, set()).add(row.id)
+    candidates = [row for row in withdrawn if row.content_sha in ids_of_content]
+    lost = {row.content_sha for row in candidates if not _leads_to(db, row, ids_of_content[row.content_sha])}
+    return {row.content_sha for row in candidates} - lost
 
 
 def _leads_to(db: sqlite3.Connection, row: _Row, ids: set[str]) -> bool:
@@ -237,7 +238,7 @@ def _reaped(db: sqlite3.Connection, column: str, values: Iterable[str]) -> set[s
 
 def _in_batches(db: sqlite3.Connection, query: str, values: Iterable[str]) -> Iterator[Any]:
     """Yield the rows of a query with `IN (%s)`, for any number of values."""
-    for batch in pages(sorted(values), _BATCH):
+    for batch in pages(sorted(values), _BATCH_VALUES):
         yield from db.execute(query % marks(batch), batch)
 
 

@@ -19,8 +19,8 @@ from knowbound.text.redact import excerpt
 from knowbound.user_files import PRIVATE_FOLDER, make_file
 
 FOLDER = "sync"
-_LONGEST_REASON = 300
-_SLACK = 3.0  # a look is missed after this many times the seconds between two looks
+_REASON_CHARACTERS = 300
+_LATE_AFTER_LOOKS = 3.0  # times the seconds between two looks of the worker
 
 
 class Freshness(NamedTuple):
@@ -38,7 +38,7 @@ class Freshness(NamedTuple):
 
     def is_late(self, settings: Settings) -> bool:
         """Report whether the index is older than the bound that the settings promise while agents work."""
-        bound = max(1, settings.kms_sync_seconds) * _SLACK
+        bound = max(1, settings.kms_sync_seconds) * _LATE_AFTER_LOOKS
         return self.current is None or time.time() - self.current > bound
 
 
@@ -49,9 +49,9 @@ def note_current(home: Path, backend: str, at: float) -> None:
 
 def note_failure(home: Path, backend: str, reason: str) -> None:
     """Note that the backend could not be read; the time when the index was last current stays."""
-    known = freshness_of(home, backend)
-    said = {"failing_since": known.failing_since or _utc(time.time()), "reason": excerpt(reason, _LONGEST_REASON)}
-    _note(home, backend, known.current or 0, json.dumps(said).encode())
+    last = freshness_of(home, backend)
+    failure = {"failing_since": last.failing_since or _utc(time.time()), "reason": excerpt(reason, _REASON_CHARACTERS)}
+    _note(home, backend, last.current or 0, json.dumps(failure).encode())
 
 
 def freshness_of(home: Path, backend: str) -> Freshness:
@@ -59,8 +59,8 @@ def freshness_of(home: Path, backend: str) -> Freshness:
     path = home / FOLDER / backend
     try:
         current = path.stat().st_mtime
-        said = json.loads(path.read_bytes() or b"{}")
-        since, reason = str(said.get("failing_since", "")), str(said.get("reason", ""))
+        failure = json.loads(path.read_bytes() or b"{}")
+        since, reason = str(failure.get("failing_since", "")), str(failure.get("reason", ""))
     except (OSError, ValueError, AttributeError):
         return Freshness(backend, None)
     return Freshness(backend, current or None, since, reason)
@@ -68,12 +68,12 @@ def freshness_of(home: Path, backend: str) -> Freshness:
 
 def lateness(settings: Settings) -> list[str]:
     """Return a sentence for each shared backend whose index is late."""
-    found = [freshness_of(settings.home, name) for name in settings.shared_backends]
+    of_backends = [freshness_of(settings.home, name) for name in settings.shared_backends]
     return [
-        f"The index was last current with {one.backend} at {one.current_at}"
-        + (f": {one.reason}" if one.reason else ". Try: knowbound kms sync")
-        for one in found
-        if one.is_late(settings)
+        f"The index was last current with {freshness.backend} at {freshness.current_at}"
+        + (f": {freshness.reason}" if freshness.reason else ". Try: knowbound kms sync")
+        for freshness in of_backends
+        if freshness.is_late(settings)
     ]
 
 

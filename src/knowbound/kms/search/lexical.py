@@ -26,33 +26,33 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 
-_FEWEST = 100  # items: in a smaller store words weigh as in a store of this size
-_SHORT = 3  # places: a shorter sentence belongs to the next one
-_END = re.compile(r"[.!?;:](?=\s)|[\n。！？；]")
-# The constants that BM25 has nearly everywhere. The usual length of an item is fixed: counting it would read all rows.
-_SATURATION, _BY_LENGTH, _USUAL_LENGTH = 1.2, 0.75, 20
+_FEWEST_ITEMS = 100  # in a smaller store words weigh as in a store of this size
+_SHORTEST_PLACES = 3  # a shorter sentence belongs to the next one
+_SENTENCE_END = re.compile(r"[.!?;:](?=\s)|[\n。！？；]")
+# k1 and b of BM25, as nearly everywhere. The mean number of terms of an item is fixed: counting it would read all rows.
+_SATURATION, _BY_LENGTH, _USUAL_TERMS = 1.2, 0.75, 20
 _MOST_OF_WHOLE = 3  # times the best sentence: what a pasted log shares by chance does not count without limit
 
 
 class ParsedQuery:
-    """A query. Its terms have weights after `count`."""
+    """A query by its sentences. Its terms have weights after `weigh`."""
 
     def __init__(self, query: str) -> None:
         self.text = readable(query)
         self.places = places(self.text)
-        self.sentences = self._sentences()  # the first place of each sentence
-        self.where: dict[str, dict[int, None]] = {}  # the sentences of each term
+        self.sentences = self._first_places()  # of each sentence
+        self.sentences_of: dict[str, dict[int, None]] = {}  # by term
         for place, (_, terms) in enumerate(self.places):
             for term in terms:
-                self.where.setdefault(term, {})[bisect_right(self.sentences, place) - 1] = None
+                self.sentences_of.setdefault(term, {})[bisect_right(self.sentences, place) - 1] = None
         self.weights: dict[str, float] = {}
-        self.rows = 0  # rows of the store, known after `count`
+        self.rows = 0  # rows of the store, known after `weigh`
 
-    def count(self, having: dict[str, int], rows: int) -> None:
-        """Weigh the terms by the number of the store's rows that have them."""
+    def weigh(self, rows_with_term: dict[str, int], rows: int) -> None:
+        """Give each term its weight: BM25's idf, higher the fewer of the store's rows have the term."""
         self.rows = rows
-        most = max(_FEWEST, rows)
-        self.weights = {term: math.log(1 + (most - count + 0.5) / (count + 0.5)) for term, count in having.items()}
+        total = max(_FEWEST_ITEMS, rows)
+        self.weights = {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in rows_with_term.items()}
 
     def text_of(self, first: int, last: int) -> str:
         """Return the part of the query from one place to before another."""
@@ -63,38 +63,42 @@ class ParsedQuery:
         """Return the place after the last of a sentence."""
         return self.sentences[sentence + 1] if sentence + 1 < len(self.sentences) else len(self.places)
 
-    def words(self, terms: Collection[str]) -> tuple[float, int]:
-        """Return how much an item with these terms shares with the query, and the sentence that it shares most with."""
+    def score(self, terms: Collection[str]) -> tuple[float, int]:
+        """Return the BM25 of an item with these terms, and the sentence that it shares most with; 0 and -1 for none.
+
+        The mean of the best sentence and of the whole query, which counts as a few times the best sentence at most.
+        """
         whole = 0.0
-        sentences: dict[int, float] = {}
+        by_sentence: dict[int, float] = {}
         for term in self.weights.keys() & terms:
             weight = self.weights[term]
             whole += weight
-            for sentence in self.where[term]:
-                sentences[sentence] = sentences.get(sentence, 0.0) + weight
-        if not sentences:
+            for sentence in self.sentences_of[term]:
+                by_sentence[sentence] = by_sentence.get(sentence, 0.0) + weight
+        if not by_sentence:
             return 0.0, -1
-        best = min(sentences, key=lambda sentence: (-sentences[sentence], sentence))
-        length = 1 - _BY_LENGTH + _BY_LENGTH * len(terms) / _USUAL_LENGTH
-        shared = (sentences[best] + min(whole, _MOST_OF_WHOLE * sentences[best])) / 2
+        best = min(by_sentence, key=lambda sentence: (-by_sentence[sentence], sentence))
+        length = 1 - _BY_LENGTH + _BY_LENGTH * len(terms) / _USUAL_TERMS  # a long item shares more by chance
+        shared = (by_sentence[best] + min(whole, _MOST_OF_WHOLE * by_sentence[best])) / 2
         return shared * (1 + _SATURATION) / (1 + _SATURATION * length), best
 
-    def _sentences(self) -> list[int]:
+    def _first_places(self) -> list[int]:
+        """Return the first place of each sentence; short sentences are joined with the next one."""
         starts = [start for start, _ in self.places]
-        firsts = dict.fromkeys(bisect_left(starts, end.end()) for end in _END.finditer(self.text))
-        found = [0]
-        for first in firsts:
-            if first - found[-1] >= _SHORT and first < len(starts):
-                found.append(first)
-        return found
+        after_ends = dict.fromkeys(bisect_left(starts, end.end()) for end in _SENTENCE_END.finditer(self.text))
+        firsts = [0]
+        for place in after_ends:
+            if place - firsts[-1] >= _SHORTEST_PLACES and place < len(starts):
+                firsts.append(place)
+        return firsts
 
 
 SPLIT_BY = f"{specific_words.VERSION}.2"  # terms of another version are made again
-_MOST_OF_ITEM = 5_000  # terms of one item
-_MOST_ROWS = 2_000  # a term in more rows is common
-_MOST_TERMS = 2_000  # terms of a query that are looked up
-_MOST_READ = 40_000  # rows that are read for all terms: what costs time in a large store
-_MOST_KEPT = 500  # terms that an open connection keeps the rows of: 10 MB where all are common
+_MOST_TERMS_OF_ITEM = 5_000  # terms of one item
+_MOST_ROWS = 2_000  # of a term; a term in as many is too common to find candidates by
+_MOST_QUERY_TERMS = 2_000  # terms of a query that are looked up
+_MOST_ROWS_READ = 40_000  # rows that are read for all terms: what costs time in a large store
+_MOST_CACHED_TERMS = 500  # terms that an open connection keeps the rows of: 10 MB where all are common
 _NEWEST = (
     "SELECT group_concat(rowid) FROM (SELECT rowid FROM item_text WHERE item_text MATCH ? ORDER BY rowid DESC LIMIT ?)"
 )
@@ -103,7 +107,7 @@ _COUNTED = "SELECT (SELECT count(*) FROM item), (SELECT max(rowid) FROM item)"  
 
 def terms_of(content: str, subject: str = "") -> str:
     """Return the specific words of an item."""
-    return " ".join([*specific_words.all_terms(f"{content}\n{subject}")][:_MOST_OF_ITEM])
+    return " ".join([*specific_words.all_terms(f"{content}\n{subject}")][:_MOST_TERMS_OF_ITEM])
 
 
 def make_terms(db: sqlite3.Connection) -> None:
@@ -116,28 +120,18 @@ def make_terms(db: sqlite3.Connection) -> None:
 def rows_with_words(index: sqlite3.Connection, parsed: ParsedQuery, most: int) -> dict[int, float]:
     """Return rows with words of the query and how much they share, at most `most`; weigh the query's words by rows."""
     kept = kept_of(index)
-    known = {} if kept is None else kept  # what an open connection has looked up before
-    if "counted" not in known:
-        known["counted"], known["terms"] = index.execute(_COUNTED).fetchone(), {}
-    rows, newest = known["counted"]
-    having: dict[str, int] = {}
-    found: dict[str, list[int]] = {}
-    common: dict[str, list[int]] = {}
-    read = 0
-    for term in sorted(parsed.where, key=lambda term: (-len(term), term))[:_MOST_TERMS]:  # long words are rare ones
-        if read < _MOST_READ:
-            with_term = known["terms"].get(term) or _rows(index, term)
-            known["terms"][term] = with_term
-            if len(known["terms"]) > _MOST_KEPT:
-                known["terms"].pop(next(iter(known["terms"])))
-            read += len(with_term)
-            having[term] = _estimated(with_term, rows, newest)
-            (common if len(with_term) == _MOST_ROWS else found)[term] = with_term
-    parsed.count(having, rows)
-    if not any(found.values()):
-        found = _with_two(common, parsed)
+    cache = {} if kept is None else kept  # what an open connection has looked up before
+    if "counted" not in cache:
+        cache["counted"], cache["terms"] = index.execute(_COUNTED).fetchone(), {}
+    rows, newest_row = cache["counted"]
+    rows_by_term = _rows_by_term(index, parsed, cache["terms"])
+    parsed.weigh({term: _estimated_count(found, rows, newest_row) for term, found in rows_by_term.items()}, rows)
+    rare = {term: found for term, found in rows_by_term.items() if len(found) < _MOST_ROWS}
+    if not any(rare.values()):
+        common = {term: found for term, found in rows_by_term.items() if len(found) == _MOST_ROWS}
+        rare = _rows_with_two_rarest(common, parsed)
     shared: defaultdict[int, float] = defaultdict(float)
-    for term, with_term in found.items():
+    for term, with_term in rare.items():
         weight = parsed.weights[term]
         for row in with_term:
             shared[row] += weight
@@ -146,7 +140,20 @@ def rows_with_words(index: sqlite3.Connection, parsed: ParsedQuery, most: int) -
     return {row: share for share, row in ranked}
 
 
-def _with_two(common: dict[str, list[int]], parsed: ParsedQuery) -> dict[str, list[int]]:
+def _rows_by_term(index: sqlite3.Connection, parsed: ParsedQuery, cache: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Look up the rows of the query's terms, the longest first, as they are mostly rare; later ones may be left out."""
+    rows_by_term: dict[str, list[int]] = {}
+    read = 0
+    for term in sorted(parsed.sentences_of, key=lambda term: (-len(term), term))[:_MOST_QUERY_TERMS]:
+        if read < _MOST_ROWS_READ:
+            cache[term] = rows_by_term[term] = cache.get(term) or _rows(index, term)
+            if len(cache) > _MOST_CACHED_TERMS:
+                cache.pop(next(iter(cache)))
+            read += len(rows_by_term[term])
+    return rows_by_term
+
+
+def _rows_with_two_rarest(common: dict[str, list[int]], parsed: ParsedQuery) -> dict[str, list[int]]:
     """Return the newest rows with the two rarest terms, or with the only one: for a query without rare terms."""
     rarest = sorted(common, key=lambda term: (-parsed.weights[term], term))[:2]
     both = set.intersection(*(set(common[term]) for term in rarest)) if rarest else set()
@@ -159,8 +166,8 @@ def _rows(index: sqlite3.Connection, term: str) -> list[int]:
     return list(map(int, listed.split(","))) if listed else []
 
 
-def _estimated(with_term: list[int], rows: int, newest: int) -> int:
+def _estimated_count(with_term: list[int], rows: int, newest_row: int) -> int:
     """Return the number of rows with a term, estimated from the newest rows where there are too many to read."""
     if len(with_term) < _MOST_ROWS:
         return len(with_term)
-    return min(rows, round(_MOST_ROWS * newest / (newest - with_term[-1] + 1)))
+    return min(rows, round(_MOST_ROWS * newest_row / (newest_row - with_term[-1] + 1)))

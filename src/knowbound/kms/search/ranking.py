@@ -38,7 +38,7 @@ INTERCEPT = -8.56
 WORDS = 0.34
 MEANING = 10.2
 ITEMS = 1.16
-_FEWEST = 50  # items: a smaller store counts as a store of this size
+_FEWEST_ITEMS = 50  # a smaller store counts as a store of this size
 RECENCY = 0.1
 HALF_LIFE_DAYS = 90.0
 UNKNOWN_RECENCY = 0.5
@@ -147,19 +147,19 @@ def relevant(ranked: Sequence[FoundItem], floor: float, *, with_quality: bool | 
     An item that was contradicted until its effective confidence is 0 is not injected: it is only shown as a correction.
     """
     quality = quality_is_on() if with_quality is None else with_quality
-    likely = [(item, item.relevance) for item in ranked if item.quality > 0 or not quality]
-    above = [(item, _odds(relevance)) for item, relevance in likely if relevance >= floor]
-    most = max((odds for _, odds in above), default=0.0)
-    return [item for item, odds in above if odds * MOST_ODDS >= most]
+    not_silenced = [(item, item.relevance) for item in ranked if item.quality > 0 or not quality]
+    above_floor = [(item, _odds(relevance)) for item, relevance in not_silenced if relevance >= floor]
+    best_odds = max((odds for _, odds in above_floor), default=0.0)
+    return [item for item, odds in above_floor if odds * MOST_ODDS >= best_odds]
 
 
 def _odds(relevance: float) -> float:
-    return relevance / (1 - min(relevance, 1 - 1e-9))
+    return relevance / (1 - min(relevance, 1 - 1e-9))  # a relevance of 1 has no finite odds
 
 
 def prior_of(items: int) -> float:
     """Return the log odds before any item is compared, by the number of items in the store."""
-    return -ITEMS * math.log(max(_FEWEST, items) / 100)
+    return -ITEMS * math.log(max(_FEWEST_ITEMS, items) / 100)
 
 
 def recency_of(age_days: float | None) -> float | None:

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from typing import Any
 
 POOL = 100  # candidates that are ranked and kept with an injection
-_MOST_LEXICAL = 90
-_MOST_SEMANTIC = 60  # for all parts of the query together
-_LARGE = 20_000  # rows: in a larger store only the whole query is compared with all codes, which takes the most time
+_MOST_BY_WORDS = 90
+_MOST_BY_MEANING = 60  # for all parts of the query together
+_LARGE_STORE_ROWS = 20_000  # in a larger store only the whole query is compared with all codes: that takes most time
 _WINDOW = 10  # places, about fourteen words with stop words; a longer sentence is cut
-_STEP = 5
+_STEP = 5  # places from one window to the next
 _MOST_WINDOWS = 8
-_AT_THE_ENDS = 2  # windows at each end of a long query that always count
-_MOST_EMBEDDED = 4_000  # characters of a query: rare names, as in a log, take 40 ms of a hook's second per thousand
-_DAY = 86_400.0
+_WINDOWS_AT_ENDS = 2  # windows at each end of a long query that always count
+_MOST_EMBEDDED_CHARACTERS = 4_000  # of a query: rare names, as in a log, take 40 ms of a hook's second per thousand
+_DAY_SECONDS = 86_400.0
 _COLUMNS = (
     "rowid, id, backend, content_sha, timestamp, confidence, quality, flag, stale, vector, content, type, subject, "
     "anchor_file, terms"
@@ -70,8 +70,8 @@ def search(
         index.execute("BEGIN")  # everything is read from one state of the index
     try:
         parsed = ParsedQuery(query)
-        known = {column: value for column, value in (only or {}).items() if value}
-        pool = _pool(index, parsed, known, max(POOL, limit), time.time() if now is None else now, as_a_whole)
+        given = {column: value for column, value in (only or {}).items() if value}
+        pool = _pool(index, parsed, given, max(POOL, limit), time.time() if now is None else now, as_a_whole)
     finally:
         if not is_nested:
             index.rollback()
@@ -81,11 +81,12 @@ def search(
 def _pool(
     index: sqlite3.Connection, parsed: ParsedQuery, only: dict[str, str], most: int, now: float, as_a_whole: bool
 ) -> list[FoundItem]:
+    """Return the candidates with every part of their scores, the most relevant first."""
     spans = [] if as_a_whole else _spans(parsed)
-    whole = embed(both_ends(parsed.text, _MOST_EMBEDDED) if spans else parsed.text)
+    whole = embed(both_ends(parsed.text, _MOST_EMBEDDED_CHARACTERS) if spans else parsed.text)
     listed = ", ".join(map(str, _candidates(index, parsed, whole, spans, only)))  # SQLite limits bound values
     rows = index.execute(f"SELECT {_COLUMNS} FROM item WHERE served = 1 AND rowid IN ({listed})").fetchall()
-    words = {row[0]: parsed.words(row[-1].split()) for row in rows}
+    words = {row[0]: parsed.score(row[-1].split()) for row in rows}  # by rowid; the last column has the terms
     parts = [embed(part) for part in _parts(parsed, spans, words.values())]
     prior = prior_of(parsed.rows)
     meanings = _meanings(whole, parts, [row[9] for row in rows])
@@ -106,23 +107,24 @@ def _candidates(
         condition = " AND ".join(f"{column} = ?" for column in only)
         narrowed = index.execute(f"SELECT rowid, code FROM item WHERE served = 1 AND {condition}", [*only.values()])
         allowed = dict(narrowed.fetchall())
+        # Rows that are not allowed take places too: a large number leaves enough of the allowed ones.
         words = [row for row in rows_with_words(index, parsed, len(allowed) + POOL**2) if row in allowed]
-        if len(allowed) <= _MOST_LEXICAL + _MOST_SEMANTIC:  # few enough to compare all
+        if len(allowed) <= _MOST_BY_WORDS + _MOST_BY_MEANING:  # few enough to compare all
             return {*allowed}
         codes = _codes(parsed, whole, spans)
-        near = [row for code in codes for row in nearest_of(allowed.items(), code, _MOST_SEMANTIC // len(codes))]
+        near = [row for code in codes for row in nearest_of(allowed.items(), code, _MOST_BY_MEANING // len(codes))]
     else:
-        kept_back = {row for (row,) in index.execute("SELECT rowid FROM item WHERE served = 0")}
-        with_words = rows_with_words(index, parsed, _MOST_LEXICAL + len(kept_back))
-        words = [row for row in with_words if row not in kept_back]
+        not_served = {row for (row,) in index.execute("SELECT rowid FROM item WHERE served = 0")}
+        with_words = rows_with_words(index, parsed, _MOST_BY_WORDS + len(not_served))
+        words = [row for row in with_words if row not in not_served]
         codes = _codes(parsed, whole, spans)
-        near = [row for code in codes for row in nearest(index, code, _MOST_SEMANTIC // len(codes))]
-    return {*near, *words[:_MOST_LEXICAL]}
+        near = [row for code in codes for row in nearest(index, code, _MOST_BY_MEANING // len(codes))]
+    return {*near, *words[:_MOST_BY_WORDS]}
 
 
 def _codes(parsed: ParsedQuery, whole: bytes, spans: list[tuple[int, int]]) -> list[bytes]:
     """Return the codes of the whole query and, unless the store is large, of its first and its last part."""
-    ends = (spans[0], spans[-1]) if len(spans) > 1 and parsed.rows <= _LARGE else ()
+    ends = (spans[0], spans[-1]) if len(spans) > 1 and parsed.rows <= _LARGE_STORE_ROWS else ()
     vectors = [whole, *[embed(parsed.text_of(*span)) for span in ends]]
     return [code_of(vector) for vector in vectors if any(vector)]
 
@@ -139,33 +141,34 @@ def _spans(parsed: ParsedQuery) -> list[tuple[int, int]]:
 def _parts(parsed: ParsedQuery, spans: list[tuple[int, int]], words: Iterable[tuple[float, int]]) -> list[str]:
     """Return the parts of a query that items are compared with by meaning: all, or both ends and where words match."""
     if len(spans) > _MOST_WINDOWS:
-        best = [sentence for _, sentence in sorted(words, key=lambda one: (-one[0], one[1])) if sentence >= 0]
-        firsts = [parsed.sentences[sentence] for sentence in best]
+        by_score = sorted(words, key=lambda scored: (-scored[0], scored[1]))
+        firsts = [parsed.sentences[sentence] for _, sentence in by_score if sentence >= 0]
         matching = [spans[bisect_right(spans, (first, len(parsed.places))) - 1] for first in firsts]
-        spans = [*dict.fromkeys([*spans[:_AT_THE_ENDS], *spans[-_AT_THE_ENDS:], *matching])][:_MOST_WINDOWS]
+        spans = [*dict.fromkeys([*spans[:_WINDOWS_AT_ENDS], *spans[-_WINDOWS_AT_ENDS:], *matching])][:_MOST_WINDOWS]
     return [parsed.text_of(*span) for span in spans] if len(spans) > 1 else []
 
 
 def _meanings(whole: bytes, parts: list[bytes], vectors: list[bytes]) -> list[float]:
     """Return, for each vector, the mean of its cosines with the whole query and with its nearest part."""
-    query, several = [Unpacked(whole)], list(map(Unpacked, parts))
-    found = []
+    query, query_parts = [Unpacked(whole)], list(map(Unpacked, parts))
+    means = []
     for item in map(Unpacked, vectors):
-        like = nearest_similarity(query, item)
-        found.append((like + nearest_similarity(several, item)) / 2 if several else like)
-    return found
+        cosine = nearest_similarity(query, item)
+        means.append((cosine + nearest_similarity(query_parts, item)) / 2 if query_parts else cosine)
+    return means
 
 
 def _found(row: tuple[Any, ...], words: float, meaning: float, prior: float, now: float) -> FoundItem:
+    """Return the item of a row with the columns in `_COLUMNS`."""
     _, id_, backend, sha, timestamp, *scored, _, content, type_, subject, file, _ = row
-    made = _seconds(timestamp)
-    recency = recency_of(None if made is None else (now - made) / _DAY)
+    made = _as_seconds(timestamp)
+    recency = recency_of(None if made is None else (now - made) / _DAY_SECONDS)
     named = {"content": content, "type": type_, "subject": subject, "timestamp": timestamp, "anchor_file": file}
     return FoundItem(id_, backend, sha, words, meaning, prior, recency, *scored, **named)
 
 
 @lru_cache(maxsize=4_096)  # a process that stays meets the same items again
-def _seconds(timestamp: str) -> float | None:
+def _as_seconds(timestamp: str) -> float | None:
     try:
         moment = datetime.fromisoformat(timestamp)
     except ValueError:

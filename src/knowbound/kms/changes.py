@@ -54,7 +54,7 @@ class StoreWrite(NamedTuple):
     restored: Sequence[str] = ()  # reaped contents and ids that are brought back on purpose
 
     @property
-    def held(self) -> list[tuple[Backend, str]]:
+    def touched(self) -> list[tuple[Backend, str]]:
         """Return the backend and id of every change."""
         return [(change.backend, change.id) for change in self.changes]
 
@@ -84,24 +84,24 @@ def remaining_of(intent: str, backends: Mapping[str, Backend]) -> tuple[StoreWri
     """
     noted = json.loads(intent)
     log = msgspec.convert(noted["log"], list[Correction])
-    changes, held, added, overtaken = [], [], [], set()
+    changes, touched, added, overtaken = [], [], [], set()
     for name, id_, digest, difference in noted["changes"]:
         if (backend := backends.get(name)) is None:
             continue
-        held.append((backend, id_))
+        touched.append((backend, id_))
         now = backend.get(id_)
-        if _has(now, difference):
-            if not digest:
+        if _is_made(now, difference):
+            if not digest:  # the step added the item
                 added.append(ItemChange(backend, now, None))
         elif _digest(now) == digest:
             changes.append(ItemChange(backend, now, _changed(now, difference)))
         else:
             overtaken.add(id_)
     if log and {correction.item for correction in log} <= overtaken:
-        return StoreWrite(added), held
+        return StoreWrite(added), touched
     log = [correction for correction in log if correction.item not in overtaken]
     reaped = [(id_, sha) for id_, sha in noted["reaped"] if id_ not in overtaken]
-    return StoreWrite(changes, log, reaped, noted["restored"]), held
+    return StoreWrite(changes, log, reaped, noted["restored"]), touched
 
 
 def apply(changes: Iterable[ItemChange]) -> None:
@@ -110,6 +110,7 @@ def apply(changes: Iterable[ItemChange]) -> None:
         swaps: dict[str, Swap] = {}
         for change in group:
             first = swaps.get(change.id)
+            # Several changes of one item are one: from before the first to after the last.
             swaps[change.id] = Swap(first.before if first else change.before, change.after)
         backend.swap(list(swaps.values()))
 
@@ -121,19 +122,21 @@ def undo(changes: Sequence[ItemChange]) -> bool:
 
 
 def _is_undone(change: ItemChange) -> bool:
+    """Write the earlier item back; report whether it is back, or another machine has changed the item since."""
     try:
         now = change.backend.get(change.id)
         is_another = change.backend.is_shared and _digest(now) != _digest(change.after)
         if _digest(now) != _digest(change.before) and not is_another:
-            change.backend.swap([Swap(now, change.before)])
+            change.backend.swap([Swap(before=now, after=change.before)])
     except ContendedError:
-        return True  # another machine has changed the item since
+        return True
     except StoreError:
         return False
     return True
 
 
 def _digest(item: Item | None) -> str:
+    """Return a hash of the whole item; "" for none."""
     if item is None:
         return ""
     return hashlib.sha256(json.dumps(msgspec.to_builtins(item), sort_keys=True).encode()).hexdigest()
@@ -149,8 +152,8 @@ def _difference(change: ItemChange) -> dict[str, Any] | None:
     return {name: msgspec.to_builtins(value) for name, value in new.items() if not old or old[name] != value}
 
 
-def _has(item: Item | None, difference: dict[str, Any] | None) -> bool:
-    """Report whether the change was made."""
+def _is_made(item: Item | None, difference: dict[str, Any] | None) -> bool:
+    """Report whether the item is already as the noted difference makes it."""
     if item is None or difference is None:
         return item is None and difference is None
     now = {name: getattr(item, name) for name in difference}
@@ -158,6 +161,7 @@ def _has(item: Item | None, difference: dict[str, Any] | None) -> bool:
 
 
 def _changed(item: Item | None, difference: dict[str, Any] | None) -> Item | None:
+    """Return the item with the noted difference; None where it is removed."""
     if difference is None:
         return None
     kept = {name: getattr(item, name) for name in Item.__struct_fields__} if item else {}

@@ -43,11 +43,11 @@ def write_lock(home: Path, *, wait_seconds: float = -1) -> Iterator[None]:
     from filelock import FileLock, Timeout  # noqa: PLC0415  # takes 0.1 s to import, and readers need none
 
     make_folder(home)
-    with ExitStack() as held:
+    with ExitStack() as held_lock:
         try:
             with FileLock(home / "write.queue", mode=PRIVATE_FILE, poll_interval=0.005, timeout=wait_seconds):
                 lock = FileLock(home / "write.lock", mode=PRIVATE_FILE, poll_interval=0.001, timeout=wait_seconds)
-                held.enter_context(lock)
+                held_lock.enter_context(lock)
         except Timeout as error:
             raise StoreError("store-busy", f"{home} is held by a writer. Try again when it has ended.") from error
         yield
@@ -104,16 +104,17 @@ class StoreWriter:
         write = StoreWrite(changes, log, reaped, restored)
         number = self.index.note_intent(write)
         try:
-            self._carry_out(write, write.held, number)
+            self._carry_out(write, write.touched, number)
         except BaseException:
             is_undone = undo(changes)
             with suppress(KnowboundError):
-                self.index.refresh(write.held, finished=number if is_undone else 0)
+                self.index.refresh(write.touched, finished=number if is_undone else 0)
             raise
 
-    def _carry_out(self, write: StoreWrite, held: list[tuple[Backend, str]], number: int) -> None:
+    def _carry_out(self, write: StoreWrite, touched: list[tuple[Backend, str]], number: int) -> None:
+        """Write the backends, then read the touched items into the index, which ends the intent of this number."""
         apply(write.changes)
         if reaped := self.index.reaped_among(write.restored):  # other machines must serve it again, too
             for backend in self.backends.values():
                 backend.restore(reaped)
-        self.index.refresh(held, write, finished=number)
+        self.index.refresh(touched, write, finished=number)

@@ -24,7 +24,7 @@ from knowbound.kms.importing import markdown_items
 from knowbound.kms.pieces import MARKDOWN
 
 _MOST_FILES, _MOST_BYTES = 2_000, 1_000_000
-_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # of other ids, without letters that look alike
+_ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # of other ids, without letters that look alike
 
 
 def open_backend(settings: Settings) -> FilesBackend:
@@ -41,15 +41,16 @@ class FilesBackend(OutsideBackend):
     def __init__(self, root: Path, home: Path, globs: Sequence[str]) -> None:
         super().__init__(home)
         self._root, self._globs = root, globs
-        self._seen: dict[str, tuple[int, int]] = {}
+        self._read_files: dict[str, tuple[int, int]] = {}  # as `_files` found them
         self._items: dict[str, Item] = {}
 
     def stored(self, id_: str = "") -> Iterator[Item]:
         """Yield the items of the files; unchanged files are not read again."""
         found = self._files()
-        if found != self._seen:
+        if found != self._read_files:
+            # In reverse: of files with the same text, the first keeps the item.
             self._items = {item.id: item for file in reversed(found) for item in self._items_of(file)}
-            self._seen = found
+            self._read_files = found
         yield from [self._items[id_]] if id_ in self._items else [] if id_ else self._items.values()
 
     def planned(self, swap: Swap, note: str) -> Planned:
@@ -76,13 +77,14 @@ class FilesBackend(OutsideBackend):
 
     def _items_of(self, file: str) -> Iterator[Item]:
         """Yield the items of a file. Their anchor has no hash of the file: other lines may change."""
-        for one in markdown_items(file, read_text(self._root, file, _MOST_BYTES) or "", ""):
-            new = one.new
+        text = read_text(self._root, file, _MOST_BYTES) or ""
+        for new in (imported.new for imported in markdown_items(file, text, blob="")):
             anchor = Anchor(file, heading=new.anchor.heading, part=new.anchor.part) if new.anchor else None
-            id_ = _id_of(new.content)
-            yield Item(id_, new.content, ItemType(new.type), ItemSource(new.source), new.subject, anchor=anchor)
+            id_, type_, source = _id_of(new.content), ItemType(new.type), ItemSource(new.source)
+            yield Item(id_, new.content, type_, source, new.subject, anchor=anchor)
 
 
 def _id_of(content: str) -> str:
+    """Return an id made from the words of the content: white space does not count."""
     number = int.from_bytes(hashlib.sha256(" ".join(content.split()).encode()).digest()[:8], "big")
-    return "f" + "".join(_LETTERS[number >> 5 * place & 31] for place in range(11))
+    return "f" + "".join(_ID_LETTERS[number >> 5 * place & 31] for place in range(11))  # 5 bits each

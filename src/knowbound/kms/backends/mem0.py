@@ -57,9 +57,9 @@ from knowbound.kms.backends.protocol import (
 from knowbound.text.embedding import DIMENSIONS, embed
 from knowbound.user_files import make_folder
 
-MOST = 1000  # memories that the server lists
-_LARGEST = 64 * 1024 * 1024  # bytes of an answer
-_OWN, _MEMORY_ID, _METADATA = "kms_id", "memory_id", "metadata"
+MOST = 1000  # memories that the server lists at once
+_LARGEST_BYTES = 64 * 1024 * 1024  # of an answer
+_ITEM_ID, _MEMORY_ID, _METADATA = "kms_id", "memory_id", "metadata"
 _ANYBODY = "knowbound"  # the server wants a user for each memory
 
 
@@ -91,33 +91,34 @@ class MemoryRecords(Records):
             body = {
                 "messages": [{"role": "user", "content": after["memory"]}],
                 "user_id": after.get("user_id") or self._user or _ANYBODY,
-                "metadata": after.get(_METADATA, {}) | {_OWN: after["id"]},
+                "metadata": after.get(_METADATA, {}) | {_ITEM_ID: after["id"]},
                 "infer": False,
             }
             self._ask("POST", "/memories", body)
             return
         assert before is not None
-        place = f"/memories/{before[_MEMORY_ID]}"
+        path = f"/memories/{before[_MEMORY_ID]}"
         if next(self.read("id", str(before["id"])), None) != before:
             raise ContendedError(str(before["id"]))
         if after is None:
-            self._ask("DELETE", place)
+            self._ask("DELETE", path)
             return
         old, new = before.get(_METADATA, {}), after.get(_METADATA, {})
         changed = {name: new.get(name) for name in {*old, *new} if new.get(name) != old.get(name)}
         text = {"text": after["memory"]} if after["memory"] != before["memory"] else {}
-        self._ask("PUT", place, text | ({_METADATA: changed} if changed else {}))
+        self._ask("PUT", path, text | ({_METADATA: changed} if changed else {}))
 
     def close(self) -> None:
         return
 
     def _ask(self, method: str, path: str, body: Record | None = None) -> Any:
+        """Return the JSON that the server answers with; None for a memory that it does not have. Raises StoreError."""
         headers = {"Content-Type": "application/json"} | ({"X-API-Key": self._key} if self._key else {})
         data = None if body is None else json.dumps(body, default=_iso).encode()
         try:
             request = urllib.request.Request(self._url + path, data, headers, method=method)
             with urllib.request.urlopen(request, timeout=RECOVERY_SECONDS) as answer:
-                return json.loads(answer.read(_LARGEST) or b"null")
+                return json.loads(answer.read(_LARGEST_BYTES) or b"null")
         except urllib.error.HTTPError as error:
             if method == "GET" and error.code == 404:
                 return None
@@ -130,11 +131,11 @@ def _record(row: Record) -> Record:
     """Return a memory as a record; null in the metadata is the same as nothing there."""
     metadata = row.get(_METADATA) if isinstance(row.get(_METADATA), dict) else {}
     metadata = {name: value for name, value in (metadata or {}).items() if value is not None}
-    own = str(metadata.get(_OWN) or "")
+    item_id = str(metadata.get(_ITEM_ID) or "")
     record = {**row, _MEMORY_ID: row.get("id"), _METADATA: metadata}
-    if own and not _is_uuid(own):
-        del metadata[_OWN]
-        record["id"] = own
+    if item_id and not _is_uuid(item_id):
+        del metadata[_ITEM_ID]
+        record["id"] = item_id
     return record
 
 
@@ -146,6 +147,7 @@ def _is_uuid(text: str) -> bool:
 
 
 def _iso(value: object) -> str:
+    """Return a time as ISO in UTC, any other value that JSON lacks as text."""
     return (
         value.isoformat(timespec="milliseconds").replace("+00:00", "Z") if isinstance(value, datetime) else str(value)
     )
@@ -284,8 +286,8 @@ class Mem0Backend(Backend):
 
     def copies(self, id_: str) -> list[Item]:
         """Return the item, its direct copies, and the parts that Mem0 made of it."""
-        named = [{"knowbound_id": {"in": [id_]}}, {"knowbound_copy_of": {"in": [id_]}}]
-        found = {item.id: item for item in self._found({"OR": named})}
+        with_id = [{"knowbound_id": {"in": [id_]}}, {"knowbound_copy_of": {"in": [id_]}}]
+        found = {item.id: item for item in self._found({"OR": with_id})}
         own = self.get(id_)  # a plain memory has no fields of ours
         return [*([own] if own else []), *(item for item in found.values() if item.id != id_)]
 

@@ -73,16 +73,16 @@ ITEMS, CLOCK = "kms_items", "kms_clock"
 _MARKS = ("written", "writing")
 _PATIENCE_SECONDS = 2.0  # a write between its mark and its number takes milliseconds
 _POLL_SECONDS = 0.01
-_PAGE = 200  # documents that are asked for by id at once
+_PAGE_IDS = 200  # documents that are asked for by id at once
 Document = dict[str, Any]
 _Write = pymongo.InsertOne[Document] | pymongo.ReplaceOne[Document]
 DURABLE = WriteConcern("majority", j=True)
 DUPLICATE = 11000  # the id is there already
 _DATABASE = "knowbound"  # default where the URL names none
-_TOO_LARGE = 10334  # more than 16 MB
-_LONGEST_DOCUMENT = 16 * 1024 * 1024
+_TOO_LARGE_CODE = 10334  # more than 16 MB
+_MOST_DOCUMENT_BYTES = 16 * 1024 * 1024
 _DOCUMENTS_PER_SECOND = 500  # a slower server counts as hanging
-_ADDED = re.compile(", full error:|, Timeout:|, Topology Description:")  # additions of the driver to its messages
+_ADDED_BY_DRIVER = re.compile(", full error:|, Timeout:|, Topology Description:")  # to messages
 
 
 class MongoConnection:
@@ -115,7 +115,7 @@ class MongoConnection:
         with self.preparing(), pymongo.timeout(CONNECT_SECONDS):
             hello = self.client.admin.command("hello")
         self.has_streams = "setName" in hello or hello.get("msg") == "isdbgrid"
-        self.longest_document = int(hello.get("maxBsonObjectSize", _LONGEST_DOCUMENT))
+        self.most_document_bytes = int(hello.get("maxBsonObjectSize", _MOST_DOCUMENT_BYTES))
 
     def close(self) -> None:
         """Close all connections."""
@@ -129,8 +129,8 @@ class MongoConnection:
         except (BSONError, UnicodeEncodeError, OverflowError) as error:
             raise refused("MongoDB", error, self._refusal) from error
         except PyMongoError as error:
-            reason = _ADDED.split(str(error))[0]
-            if isinstance(error, DocumentTooLarge) or getattr(error, "code", None) == _TOO_LARGE:
+            reason = _ADDED_BY_DRIVER.split(str(error))[0]
+            if isinstance(error, DocumentTooLarge) or getattr(error, "code", None) == _TOO_LARGE_CODE:
                 raise refused("MongoDB", reason, self._refusal) from error
             raise unreachable("MongoDB", self.url, reason) from error
 
@@ -147,7 +147,7 @@ class MongoConnection:
     def refuse_too_large(self, document: Document) -> None:
         """Raise StoreError for a document that the server cannot hold."""
         with self.explained():
-            size, most = len(bson.encode(document)), self.longest_document - 1024  # room for the command
+            size, most = len(bson.encode(document)), self.most_document_bytes - 1024  # room for the command
         if size > most:
             reason = f"{str(document['_id'])[:100]!r} has {size:,} bytes, and a document at most {most:,}"
             raise refused("MongoDB", reason, self._refusal)
@@ -156,7 +156,7 @@ class MongoConnection:
         self, collection: Collection[Document], ids: Iterable[str], fields: Document | None = None
     ) -> Iterator[Document]:
         """Yield the documents with these ids. No cursor is open while the caller works."""
-        for page in pages(ids, _PAGE):
+        for page in pages(ids, _PAGE_IDS):
             with self.recovering(len(page)):
                 found = list(collection.find({"_id": {"$in": page}}, fields))
             yield from found
@@ -177,9 +177,9 @@ class MongoRecords(Records):
         self.place = f"{collection} of MongoDB at {printable_url(url)}"
 
     def read(self, field: str = "", value: str = "") -> Iterator[Document]:
-        same = [value, ObjectId(value)] if ObjectId.is_valid(value) else [value]
+        spellings = [value, ObjectId(value)] if ObjectId.is_valid(value) else [value]
         with self._server.explained():
-            yield from self._documents.find({field: {"$in": same}} if field else {})
+            yield from self._documents.find({field: {"$in": spellings}} if field else {})
 
     def write(self, before: Document | None, after: Document | None) -> None:
         with self._server.recovering():
@@ -188,11 +188,11 @@ class MongoRecords(Records):
             elif after is None and before is not None:
                 self._documents.delete_one({"_id": before["_id"]})
             elif before is not None and after is not None:
-                names = [name for name, value in after.items() if value != before.get(name)]
-                gone = {name: "" for name in names if after[name] is None}
-                put = {name: after[name] for name in names if name not in gone}
-                change = ({"$set": put} if put else {}) | ({"$unset": gone} if gone else {})
-                as_read = {"_id": before["_id"]} | {name: before.get(name) for name in names}
+                changed = [name for name, value in after.items() if value != before.get(name)]
+                unset = {name: "" for name in changed if after[name] is None}
+                put = {name: after[name] for name in changed if name not in unset}
+                change = ({"$set": put} if put else {}) | ({"$unset": unset} if unset else {})
+                as_read = {"_id": before["_id"]} | {name: before.get(name) for name in changed}
                 if not self._documents.update_one(as_read, change).matched_count:
                     raise ContendedError(str(before["_id"]))
 
@@ -248,27 +248,26 @@ class MongoBackend(Backend):
             for item in (swap.after for swap in swaps if swap.after):
                 self._server.refuse_too_large(_document(item))  # else the write would end half way
             found = {document["_id"]: document for document in self._items.find({"_id": {"$in": ids}})}
-            held: dict[str, Document] = {}
+            queries: dict[str, Document] = {}  # by id: each finds its document only as the caller read it
             try:
                 for swap in sorted(swaps, key=lambda swap: swap.id):
                     if document := found.get(swap.id):
-                        held[swap.id] = self._as_read(swap, document)
+                        queries[swap.id] = self._query_as_read(swap, document)
                     else:
                         refuse_changed(swap, None)
                 if len(swaps) > 1:  # the write of one document is one step
-                    held = self._claimed(held, mark)
-                done = self._items.bulk_write([_write(swap, held.get(swap.id), mark) for swap in swaps])
+                    queries = self._claimed(queries, mark)
+                done = self._items.bulk_write([_write(swap, queries.get(swap.id), mark) for swap in swaps])
                 if done.matched_count + done.inserted_count < len(swaps):
                     raise ContendedError(ids[0])
             except BaseException as error:
                 with suppress(PyMongoError):  # release what was claimed
-                    self._number(mark, ids)
-                if isinstance(error, BulkWriteError) and any(
-                    one.get("code") == DUPLICATE for one in error.details.get("writeErrors", ())
-                ):
+                    self._give_number(mark, ids)
+                failures = error.details.get("writeErrors", ()) if isinstance(error, BulkWriteError) else ()
+                if any(failure.get("code") == DUPLICATE for failure in failures):  # another machine was first
                     raise ContendedError(ids[0]) from error
                 raise
-            self._number(mark, ids)
+            self._give_number(mark, ids)
 
     def get(self, id_: str) -> Item | None:
         return next(self._found({"_id": {"$eq": id_}}), None)
@@ -285,18 +284,18 @@ class MongoBackend(Backend):
 
     def restore(self, keys: Sequence[str]) -> None:
         """Restore as a write of its own, so that every machine learns of it."""
-        wanted = {"$or": [{"_id": {"$in": list(keys)}}, {"reaped.content_sha": {"$in": list(keys)}}]}
+        with_key = {"$or": [{"_id": {"$in": list(keys)}}, {"reaped.content_sha": {"$in": list(keys)}}]}
         removed = {"reaped": {"$exists": True}, "reaped.restored": {"$ne": True}}
         mark = uuid4().hex
         with self._server.explained():
-            ids = [document["_id"] for document in self._items.find(wanted | removed, {"_id": 1})]
+            ids = [document["_id"] for document in self._items.find(with_key | removed, {"_id": 1})]
             for id_ in ids:
                 self._items.update_one(
                     {"_id": id_} | removed,
                     {"$set": {"reaped.restored": True, "writing": mark}, "$unset": {"written": ""}},
                 )
             if ids:
-                self._number(mark, ids)
+                self._give_number(mark, ids)
 
     def wait_for_change(self, seconds: float) -> bool:
         """Wait on a change stream, if the server has them.
@@ -312,7 +311,7 @@ class MongoBackend(Backend):
                 self._close_stream()
                 await_ms = max(1, int(seconds * 1000))
                 self._stream = self._items.watch([{"$project": {"_id": 1}}], max_await_time_ms=await_ms)
-            except OperationFailure:  # this user may not watch, or the server has dropped the stream
+            except OperationFailure:  # this user may not watch, or the server has dropped an open stream
                 self._has_streams = self._stream is not None
                 self._close_stream()
             except PyMongoError:
@@ -324,7 +323,7 @@ class MongoBackend(Backend):
         self._close_stream()
         self._server.close()
 
-    def _as_read(self, swap: Swap, document: Document) -> Document:
+    def _query_as_read(self, swap: Swap, document: Document) -> Document:
         """Return a query for the document in exactly this state, after other writes have ended or timed out."""
         end = time.monotonic() + _PATIENCE_SECONDS
         while True:
@@ -351,7 +350,7 @@ class MongoBackend(Backend):
                 self._stream.close()
             self._stream = None
 
-    def _number(self, mark: str, ids: Iterable[str]) -> None:
+    def _give_number(self, mark: str, ids: Iterable[str]) -> None:
         """Give a write its number, one document at a time: only such writes are retried after a failover."""
         clock = self._clock.find_one_and_update(
             {"_id": ITEMS},
@@ -415,9 +414,8 @@ def _write(swap: Swap, as_read: Document | None, mark: str) -> _Write:
 
 def _removed(document: Document) -> Removed | None:
     """Return the trace of a removed item; documents of other programs may have a field of that name."""
-    left = document.get("reaped")
-    if not isinstance(left, dict) or "content" in document or not isinstance(document.get("_id"), str):
+    trace = document.get("reaped")
+    if not isinstance(trace, dict) or "content" in document or not isinstance(document.get("_id"), str):
         return None
-    return Removed(
-        document["_id"], str(left.get("content_sha", "")), str(left.get("time", "")), bool(left.get("restored"))
-    )
+    sha, time_ = str(trace.get("content_sha", "")), str(trace.get("time", ""))
+    return Removed(document["_id"], content_sha=sha, time=time_, is_restored=bool(trace.get("restored")))

@@ -56,7 +56,7 @@ try:
 except ImportError as error:
     raise missing("neo4j") from error
 
-_PAGE = 1000
+_PAGE_ROWS = 1000
 _PLAIN_KIND = re.compile("[a-z][a-z0-9_]{0,59}", re.ASCII)
 _ANY_KIND = "RELATES_TO"
 _NESTED = ("flag", "anchor")  # structs, stored as properties with their name as prefix
@@ -70,11 +70,11 @@ _SCHEMA = (
     "CREATE INDEX knowbound_removed_written IF NOT EXISTS FOR (r:KnowboundRemoved) ON (r.written)",
 )
 _START = "MERGE (c:KnowboundClock {name: 'items'}) ON CREATE SET c.store = $store, c.last = 0"
-_TICK = """
+_NEXT_NUMBER = """
     MERGE (c:KnowboundClock {name: 'items'})
     ON CREATE SET c.store = $store, c.last = 1 ON MATCH SET c.last = c.last + 1
     RETURN c.last AS number"""
-_TIME = "MATCH (c:KnowboundClock {name: 'items'}) RETURN c.store AS store, c.last AS number"
+_LAST_NUMBER = "MATCH (c:KnowboundClock {name: 'items'}) RETURN c.store AS store, c.last AS number"
 _PUT = "UNWIND $nodes AS node MERGE (i:KnowboundItem {id: node.id}) SET i = node"
 # Deletes the edges that begin at these ids; returns the ids where they ended.
 _CUT = "UNWIND $ids AS id MATCH (i:KnowboundItem {id: id})-[r]->(t:KnowboundItem) DELETE r RETURN DISTINCT t.id AS id"
@@ -83,9 +83,9 @@ _LINK = """
     MATCH (i:KnowboundItem {id: edge.source})
     MERGE (t:KnowboundItem {id: edge.target})
     CREATE (i)-[:%s {kind: edge.kind, position: edge.position}]->(t)"""
-_BARE = "UNWIND $ids AS id MATCH (i:KnowboundItem {id: id}) SET i = {id: id}"
+_STRIP = "UNWIND $ids AS id MATCH (i:KnowboundItem {id: id}) SET i = {id: id}"
 # Deletes nodes that are no items and have no edges left.
-_TIDY = """
+_DELETE_LOOSE = """
     UNWIND $ids AS id
     MATCH (i:KnowboundItem {id: id}) WHERE i.written IS NULL AND NOT (i)--()
     DELETE i"""
@@ -177,7 +177,7 @@ class NodeRecords(Records):
         query = self._read % (f"k.{_quoted(field)} = $value" if field else "true")
         with self._server.session() as session:
             for found in session.run(query, value=value):
-                yield _record_of(found["node"], found["edges"])
+                yield _record_of_node(found["node"], found["edges"])
 
     def write(self, before: _Record | None, after: _Record | None) -> None:
         def work(run: neo4j.ManagedTransaction) -> None:
@@ -185,7 +185,7 @@ class NodeRecords(Records):
                 run.run(f"MATCH (k:{self._label} {{id: $id}}) DETACH DELETE k", id=(before or {})["id"]).consume()
                 return
             if before is None:
-                run.run(f"CREATE (k:{self._label}) SET k = $node", node=_properties(after, after)).consume()
+                run.run(f"CREATE (k:{self._label}) SET k = $node", node=_node_properties(after, after)).consume()
             else:
                 self._change(run, before, after)
             old, new = _edges(before or {}), _edges(after)
@@ -203,15 +203,16 @@ class NodeRecords(Records):
 
     def _change(self, run: neo4j.ManagedTransaction, before: _Record, after: _Record) -> None:
         found = run.run(self._read % "k.id = $value", value=before["id"]).single()
-        now = _record_of(found["node"], found["edges"]) if found else {}
+        now = _record_of_node(found["node"], found["edges"]) if found else {}
         changed = {name: value for name, value in after.items() if value != before.get(name) and name != _RELATED}
         if not found or any(now.get(name) != before.get(name) for name in changed):
             raise ContendedError(str(before["id"]))
-        node = _properties(changed, after)
+        node = _node_properties(changed, after)
         run.run(f"MATCH (k:{self._label} {{id: $id}}) SET k += $node", id=before["id"], node=node).consume()
 
 
-def _record_of(node: _Record, edges: list[list[str]]) -> _Record:
+def _record_of_node(node: _Record, edges: list[list[str]]) -> _Record:
+    """Return a node of another program as a record, with its edges as relationships."""
     record = {name: value.to_native() if isinstance(value, DateTime) else value for name, value in node.items()}
     try:
         record[_METADATA] = json.loads(node.get(_METADATA) or "{}")
@@ -221,7 +222,7 @@ def _record_of(node: _Record, edges: list[list[str]]) -> _Record:
     return record | {_RELATED: [{"type": kind, "targetId": target} for kind, target in pairs]}
 
 
-def _properties(fields: _Record, record: _Record) -> _Record:
+def _node_properties(fields: _Record, record: _Record) -> _Record:
     """Return the properties of a node, of these fields of a record."""
     node = {name: value for name, value in fields.items() if name != _RELATED}
     return node | ({_METADATA: json.dumps(record[_METADATA])} if _METADATA in node else {})
@@ -266,7 +267,7 @@ class Neo4jBackend(Backend):
             return
 
         def work(run: neo4j.ManagedTransaction) -> None:
-            number = _tick(run)  # from here on no other transaction writes
+            number = _next_number(run)  # from here on no other transaction writes
             found = run.run(_READ % "i.id IN $ids", ids=[swap.id for swap in swaps])
             now = {item.id: item for record in found if (item := _item(record["node"], record["edges"]))}
             for swap in swaps:
@@ -285,7 +286,7 @@ class Neo4jBackend(Backend):
 
     def changed_since(self, stamp: str) -> tuple[Iterator[Item | Removed], str]:
         with self._server.session() as session:
-            clock = session.run(_TIME).single()
+            clock = session.run(_LAST_NUMBER).single()
         now = Stamp(clock["store"], clock["number"]) if clock else Stamp("", 0)
         return self._changed(now.since(stamp)), str(now)
 
@@ -293,7 +294,7 @@ class Neo4jBackend(Backend):
         """Restore as a write of its own, so that every machine learns of it."""
 
         def work(run: neo4j.ManagedTransaction) -> None:
-            run.run(_RESTORE, keys=list(keys), number=_tick(run)).consume()
+            run.run(_RESTORE, keys=list(keys), number=_next_number(run)).consume()
 
         self._server.write(work)
 
@@ -333,41 +334,44 @@ def _item(node: _Record, edges: list[list[Any]]) -> Item | None:
     return None
 
 
-def _tick(run: neo4j.ManagedTransaction) -> int:
-    number: int = run.run(_TICK, store=uuid4().hex).single(strict=True)["number"]
+def _next_number(run: neo4j.ManagedTransaction) -> int:
+    number: int = run.run(_NEXT_NUMBER, store=uuid4().hex).single(strict=True)["number"]
     return number
 
 
 def _put(run: neo4j.ManagedTransaction, items: list[Item], number: int) -> None:
+    """Write the nodes of items, and their edges in place of earlier ones."""
     ids = [item.id for item in items]
     edges = [
         {"source": item.id, "target": related.target, "kind": related.kind, "position": position}
         for item in items
         for position, related in enumerate(item.relationships)
     ]
-    _run(run, _PUT, "nodes", [_node(item) | {"written": number} for item in items])
-    _run(run, _UNBURY, "ids", ids)
-    loose = _run(run, _CUT, "ids", ids)
+    _run_paged(run, _PUT, "nodes", [_node(item) | {"written": number} for item in items])
+    _run_paged(run, _UNBURY, "ids", ids)
+    loose = _run_paged(run, _CUT, "ids", ids)
     for kind, group in groupby(sorted(edges, key=_edge_type), _edge_type):
-        _run(run, _LINK % kind, "edges", group)
-    _run(run, _TIDY, "ids", [record["id"] for record in loose])
+        _run_paged(run, _LINK % kind, "edges", group)
+    _run_paged(run, _DELETE_LOOSE, "ids", [record["id"] for record in loose])
 
 
 def _remove(run: neo4j.ManagedTransaction, items: list[Item], number: int) -> None:
+    """Leave of each item its trace, and a bare node where another item points to it."""
     ids, now = [item.id for item in items], utc_now()
-    _run(run, _BARE, "ids", ids)
-    loose = _run(run, _CUT, "ids", ids)
-    _run(run, _TIDY, "ids", [*(record["id"] for record in loose), *ids])
+    _run_paged(run, _STRIP, "ids", ids)
+    loose = _run_paged(run, _CUT, "ids", ids)
+    _run_paged(run, _DELETE_LOOSE, "ids", [*(record["id"] for record in loose), *ids])
     removed = [{"id": item.id, "content_sha": item.content_sha, "time": now, "written": number} for item in items]
-    _run(run, _BURY, "removed", removed)
+    _run_paged(run, _BURY, "removed", removed)
 
 
-def _run(run: neo4j.ManagedTransaction, query: str, name: str, rows: Iterable[object]) -> list[neo4j.Record]:
+def _run_paged(run: neo4j.ManagedTransaction, query: str, name: str, rows: Iterable[object]) -> list[neo4j.Record]:
     """Run a query for any number of rows, and return its records."""
-    return [record for page in pages(rows, _PAGE) for record in run.run(query, {name: page})]
+    return [record for page in pages(rows, _PAGE_ROWS) for record in run.run(query, {name: page})]
 
 
 def _node(item: Item) -> _Record:
+    """Return the properties of an item's node: without relationships, with nested structs flattened."""
     node = to_record(item)
     node.pop("relationships", None)
     for name in _NESTED:

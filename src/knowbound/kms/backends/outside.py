@@ -77,16 +77,16 @@ class OutsideBackend(Backend):
 
     def get(self, id_: str) -> Item | None:
         notes = self._notes()
-        return next((_noted(item, notes) for item in self.stored(id_)), None)
+        return next((_with_note(item, notes) for item in self.stored(id_)), None)
 
     def copies(self, id_: str) -> list[Item]:
         notes = self._notes()
-        return [_noted(item, notes) for item in self.stored() if id_ in (item.id, item.copy_of)]
+        return [_with_note(item, notes) for item in self.stored() if id_ in (item.id, item.copy_of)]
 
     def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
         """Return every item, or none if nothing changed since."""
         notes = self._notes()
-        return whole((_noted(item, notes) for item in self.stored()), stamp)
+        return whole((_with_note(item, notes) for item in self.stored()), stamp)
 
     def swap(self, swaps: Sequence[Swap]) -> None:
         """Plan every change, then write the store, then the notes. The write lock keeps other writers of notes out."""
@@ -94,15 +94,15 @@ class OutsideBackend(Backend):
         notes, plans = self._notes(), list[Planned]()
         for swap in swaps:
             now = next(self.stored(swap.id), None)
-            refuse_changed(swap, now and _noted(now, notes))
-            plan = self.planned(Swap(now, swap.after), reasons.get(swap.id, ""))
+            refuse_changed(swap, now and _with_note(now, notes))
+            plan = self.planned(Swap(before=now, after=swap.after), reasons.get(swap.id, ""))
             plans.append(plan)
             notes.pop(swap.id, None)
-            if swap.after and plan.shown and (note := _note(plan.shown, swap.after)):
+            if swap.after and plan.shown and (note := _note_of(plan.shown, swap.after)):
                 notes[swap.id] = note
-            if not _is_held(swap.after, plan.shown):
+            if not _is_stored_whole(swap.after, plan.shown):
                 related = swap.after.relationships if swap.after else ()
-                replaced = (self.get(one.target) for one in reversed(related) if one.kind == "supersedes")
+                replaced = (self.get(edge.target) for edge in reversed(related) if edge.kind == "supersedes")
                 raise self.refusal(now or next(replaced, None))
         for plan in plans:
             if plan.write:
@@ -121,40 +121,44 @@ class OutsideBackend(Backend):
             return {}
 
 
-def _noted(item: Item, notes: dict[str, OutsideNote]) -> Item:
+def _with_note(item: Item, notes: dict[str, OutsideNote]) -> Item:
+    """Return the item with the fields of its note, if there is one and the store has changed neither text nor flag."""
     note = notes.get(item.id)
-    if note is None or note.about != _about(item):
+    if note is None or note.about != _fingerprint(item):
         return item
     item = replace(item, flag=note.flag or item.flag, stale=note.stale, anchor=note.anchor or item.anchor)
     return item if note.effective is None else with_effective(item, note.effective)
 
 
-def _note(shown: Item, wanted: Item) -> OutsideNote | None:
+def _note_of(shown: Item, wanted: Item) -> OutsideNote | None:
+    """Return a note of what the store does not show as it is wanted; None if it shows all."""
     note = OutsideNote(
-        _about(shown),
+        about=_fingerprint(shown),
         flag=wanted.flag if wanted.flag != shown.flag else None,
         stale=wanted.stale,
         anchor=wanted.anchor if wanted.anchor != shown.anchor else None,
         effective=effective_of(wanted) if effective_of(wanted) != effective_of(shown) else None,
     )
-    return None if note == OutsideNote(note.about) else note
+    return None if note == OutsideNote(about=note.about) else note
 
 
-def _about(item: Item) -> str:
+def _fingerprint(item: Item) -> str:
+    """Return a digest of the content and the flag in the store: after a change of either, the item's note is void."""
     flag = item.flag
-    known = [item.content_sha, *((flag.kind, flag.date, flag.superseded_by) if flag else ())]
-    return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
+    fields = [item.content_sha, *((flag.kind, flag.date, flag.superseded_by) if flag else ())]
+    return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:16]
 
 
-def _is_held(wanted: Item | None, shown: Item | None) -> bool:
+def _is_stored_whole(wanted: Item | None, shown: Item | None) -> bool:
     """Report whether the store and a note hold all of the item; the order of relationships does not count."""
     if wanted is None or shown is None:
         return wanted is shown
-    return _bare(wanted) == _bare(shown) and (wanted.flag is not None or shown.flag is None)
+    is_flag_kept = wanted.flag is not None or shown.flag is None  # a note cannot take a flag of the store away
+    return _without_noted_fields(wanted) == _without_noted_fields(shown) and is_flag_kept
 
 
-def _bare(item: Item) -> Item:
-    related = tuple(sorted(item.relationships, key=lambda one: (one.kind, one.target)))
+def _without_noted_fields(item: Item) -> Item:
+    related = tuple(sorted(item.relationships, key=lambda edge: (edge.kind, edge.target)))
     return replace(with_effective(item, None), flag=None, stale=False, anchor=None, relationships=related)
 
 
@@ -208,14 +212,14 @@ class RecordBackend(OutsideBackend):
         self.is_read_only = not may_write
 
     def stored(self, id_: str = "") -> Iterator[Item]:
-        for record in self._found(id_):
+        for record in self._records_with_id(id_):
             if item := self._fields.item(record):
                 yield item
 
     def planned(self, swap: Swap, note: str) -> Planned:
         if self.is_read_only:
             return Planned(swap.before)
-        before = next(self._found(swap.id), None)
+        before = next(self._records_with_id(swap.id), None)
         after = self._fields.changed(before or {}, swap.before, swap.after, note) if swap.after else None
         write = partial(self._records.write, before, after) if after != before else None
         return Planned(self._fields.item(after) if after else None, write)
@@ -230,7 +234,7 @@ class RecordBackend(OutsideBackend):
     def close(self) -> None:
         self._records.close()
 
-    def _found(self, id_: str) -> Iterator[Record]:
+    def _records_with_id(self, id_: str) -> Iterator[Record]:
         return self._records.read(self._fields.paths["id"], id_) if id_ else self._records.read()
 
 
@@ -246,13 +250,13 @@ def fields_of(store: str, given: Sequence[str], default: Mapping[str, str] = DEF
     """Return the field map of a store, with the entries that the user gave. Raises ConfigError."""
     fields = dict(default)
     for entry in given:
-        name, sign, path = entry.replace(" ", "").partition("=")
-        only, dot, bare = name.partition(".")
-        if (bare if dot else name) not in {*DEFAULT_FIELDS, "copy_of"} or not sign or not path:
+        ours, sign, path = entry.replace(" ", "").partition("=")
+        only_store, dot, field = ours.partition(".") if "." in ours else ("", "", ours)
+        if field not in {*DEFAULT_FIELDS, "copy_of"} or not sign or not path:
             known = ", ".join(sorted({*DEFAULT_FIELDS, "copy_of"}))
             raise ConfigError("config-wrong-type", f"kms.fields: {entry!r} is not OURS=THEIRS. Ours: {known}.")
-        if not dot or only == store:
-            fields[bare if dot else name] = path
+        if not dot or only_store == store:
+            fields[field] = path
     return fields
 
 
@@ -267,25 +271,25 @@ class FieldMap:
 
     def item(self, record: Record) -> Item | None:
         """Return the item of a record; None if the record has no id or no text."""
-        known = {name: _at(record, path) for name, path in self.paths.items()}
-        if known["id"] in (None, "") or not isinstance(known["content"], str) or not known["content"].strip():
+        values = {name: _value_at(record, path) for name, path in self.paths.items()}
+        if values["id"] in (None, "") or not isinstance(values["content"], str) or not values["content"].strip():
             return None
-        metadata = _object(record.get(_METADATA))
+        metadata = _dict_or_empty(record.get(_METADATA))
         superseded = metadata.get(_SUPERSEDES)
-        related = [*map(relationship, known["relationships"] or ())]
+        related = [*map(relationship, values["relationships"] or ())]
         related += [Relationship(_SUPERSEDES, superseded)] if isinstance(superseded, str) and superseded else []
         return Item(
-            id=str(known["id"]),
-            content=known["content"],
-            type=_one_of(ItemType, known["type"], ItemType.FACT),
-            source=_one_of(ItemSource, known["source"], ItemSource.TECHNICAL),
-            subject=_text(known["subject"]),
-            user=_text(known["user"]),
-            timestamp=_time(known["timestamp"]),
-            confidence=_share(known["confidence"]),
+            id=str(values["id"]),
+            content=values["content"],
+            type=_member_or_default(ItemType, values["type"], ItemType.FACT),
+            source=_member_or_default(ItemSource, values["source"], ItemSource.TECHNICAL),
+            subject=_text(values["subject"]),
+            user=_text(values["user"]),
+            timestamp=_time(values["timestamp"]),
+            confidence=_confidence(values["confidence"]),
             relationships=tuple(filter(None, related)),
-            flag=_flag(known),
-            copy_of=_text(known.get("copy_of")),
+            flag=_flag(values),
+            copy_of=_text(values.get("copy_of")),
             metadata={name: value for name, value in metadata.items() if name not in self._inner},
         )
 
@@ -293,14 +297,14 @@ class FieldMap:
         """Return the record with the changed fields of the item; all of them if it is new."""
         new = deepcopy(record)
         if old is None or old.metadata != item.metadata:
-            kept = {name: value for name, value in _object(record.get(_METADATA)).items() if name in self._inner}
+            kept = {name: value for name, value in _dict_or_empty(record.get(_METADATA)).items() if name in self._inner}
             new[_METADATA] = kept | item.metadata
         for name in ("id", "content", "type", "source", "subject", "user", "timestamp", "confidence", "copy_of"):
             value = getattr(item, name)
             if name in self.paths and (value if old is None else value != getattr(old, name)):
-                _put(new, self.paths[name], _stored_time(value) if name in _TIMES else value)
+                _put_value(new, self.paths[name], _stored_time(value) if name in _TIMES else value)
         if old is None or old.relationships != item.relationships:
-            self._relate(new, item.relationships, reason)
+            self._put_relationships(new, item.relationships, reason)
         flag = item.flag
         while flag and flag.kind is FlagKind.HELD_BACK:  # ours: that store has no such flag
             flag = flag.covers
@@ -308,26 +312,27 @@ class FieldMap:
             values = (flag.kind, flag.note, flag.date, flag.by, flag.superseded_by) if flag else ()
             for name, value in zip(FLAG, values or (None,) * len(FLAG), strict=True):
                 text = _stored_time(value) if name in _TIMES and value else value and str(value)
-                _put(new, self.paths[name], text or None)
+                _put_value(new, self.paths[name], text or None)
         return new
 
-    def _relate(self, record: Record, related: Sequence[Relationship], reason: str) -> None:
-        known = {relationship(one): one for one in _at(record, self.paths["relationships"]) or ()}
+    def _put_relationships(self, record: Record, related: Sequence[Relationship], reason: str) -> None:
+        """Write relationships as that system does: a supersession into the metadata, the others as edges."""
+        stored = {relationship(edge): edge for edge in _value_at(record, self.paths["relationships"]) or ()}
         if related and related[-1].kind == _SUPERSEDES:
             record.setdefault(_METADATA, {})[_SUPERSEDES] = related[-1].target
             if reason:
                 record[_METADATA][_REASON] = reason
             related = related[:-1]
-        made = [known.get(one, {"targetId": one.target, "type": one.kind, "strength": 1.0}) for one in related]
-        _put(record, self.paths["relationships"], made)
+        edges = [stored.get(edge, {"targetId": edge.target, "type": edge.kind, "strength": 1.0}) for edge in related]
+        _put_value(record, self.paths["relationships"], edges)
 
 
-def _flag(known: Mapping[str, Any]) -> Flag | None:
+def _flag(values: Mapping[str, Any]) -> Flag | None:
     """Return the flag of a record; readers of that store hide an entry with any flag."""
-    kind, note, date, by, successor = (known[name] for name in FLAG)
+    kind, note, date, by, successor = (values[name] for name in FLAG)
     if not kind:
         return None
-    flag = _one_of(FlagKind, kind, FlagKind.RETRACTED)
+    flag = _member_or_default(FlagKind, kind, FlagKind.RETRACTED)
     return Flag(flag, _text(note), _time(date), _text(by), _text(successor) if flag is FlagKind.SUPERSEDED else "")
 
 
@@ -339,21 +344,21 @@ def relationship(value: object) -> Relationship | None:
     return Relationship(_NOT_IN_A_KIND.sub("_", str(kind).lower())[:50], str(target)) if target and kind else None
 
 
-def _at(record: Record, path: str) -> Any:
+def _value_at(record: Record, path: str) -> Any:
     value: Any = record
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
-def _put(record: Record, path: str, value: Any) -> None:
+def _put_value(record: Record, path: str, value: Any) -> None:
     *above, last = path.split(".")
     for name in above:
         record = record.setdefault(name, {})
     record[last] = value
 
 
-def _object(value: object) -> Record:
+def _dict_or_empty(value: object) -> Record:
     return value if isinstance(value, dict) else {}
 
 
@@ -361,12 +366,12 @@ def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _share(value: object) -> float:
+def _confidence(value: object) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return min(1.0, max(0.0, float(value))) if is_number else 1.0  # type: ignore[arg-type]
 
 
-def _one_of(kind: Any, value: object, default: Any) -> Any:
+def _member_or_default(kind: Any, value: object, default: Any) -> Any:
     return kind(value) if value in set(kind) else default
 
 

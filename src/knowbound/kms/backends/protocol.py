@@ -184,9 +184,9 @@ def to_item(record: dict[str, Any]) -> Item:
 
 def whole(items: Iterable[Item], stamp: str) -> tuple[Iterator[Item], str]:
     """Return all items and a digest of them as the stamp; no items if nothing changed since (`Backend.is_whole`)."""
-    known = sorted({item.id: item for item in items}.values(), key=lambda item: item.id)
-    now = hashlib.sha256("\n".join(map(to_text, known)).encode()).hexdigest()
-    return iter(() if now == stamp else known), now
+    by_id = sorted({item.id: item for item in items}.values(), key=lambda item: item.id)
+    digest = hashlib.sha256("\n".join(map(to_text, by_id)).encode()).hexdigest()
+    return iter(() if digest == stamp else by_id), digest
 
 
 def refused(name: str, reason: object, slug: str = "item-invalid") -> StoreError:
@@ -195,7 +195,7 @@ def refused(name: str, reason: object, slug: str = "item-invalid") -> StoreError
 
 
 def refuse_changed(swap: Swap, now: Item | None) -> None:
-    """Raise ContendedError unless the item is as the caller of the swap read it; NaN equals itself here."""
-    before = swap.before
+    """Raise ContendedError unless the item is as the caller of the swap read it."""
+    before = swap.before  # compared as text too: a NaN in the metadata does not equal itself
     if before != now and (before is None or now is None or to_text(before) != to_text(now)):
         raise ContendedError(swap.id)

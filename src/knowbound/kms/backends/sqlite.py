@@ -81,6 +81,7 @@ class SqliteBackend(Backend):
             yield from (self._item(row[1]) for row in rows)
 
     def _item(self, record: str) -> Item:
+        """Return the item of a record that `_record` made. Raises StoreError."""
         try:
             return _item.decode(record)
         except msgspec.DecodeError:

@@ -64,13 +64,14 @@ def copies_of(backends: Mapping[str, Backend], index: Index, id_: str) -> ItemCo
         if not above:
             break  # the original is not in these backends
         backend, original = above[0]
-    everything = _below(backends, index, top)
+    copies = _all_below(backends, index, top)
     # Read once: a write replaces exactly the state that it was made from.
-    same = (one.item for one in everything if one.backend is backend and one.item.id == original.id)
-    return ItemCopies(next(same, original), backend, everything)
+    reread = (copy.item for copy in copies if copy.backend is backend and copy.item.id == original.id)
+    return ItemCopies(next(reread, original), backend, copies)
 
 
-def _below(backends: Mapping[str, Backend], index: Index, top: str) -> list[StoredItem]:
+def _all_below(backends: Mapping[str, Backend], index: Index, top: str) -> list[StoredItem]:
+    """Return the item, its copies and theirs, and all items with the same content as one of these."""
     found: dict[tuple[str, str], StoredItem] = {}
     seen, waiting = set[str](), [top]
     while waiting:
@@ -96,7 +97,7 @@ def flagged(item: Item, flag: Flag) -> Item:
     if below is None:
         return replace(item, flag=flag)
     successor = flag.superseded_by or below.superseded_by
-    return replace(item, flag=replace(flag, superseded_by=successor, covers=_without(below, flag.kind)))
+    return replace(item, flag=replace(flag, superseded_by=successor, covers=_without_kind(below, flag.kind)))
 
 
 def unflagged(item: Item) -> Item:
@@ -123,7 +124,7 @@ def is_same_call(one: Flag | None, other: Flag | None) -> bool:
 def pointing_to(item: Item, successor: str) -> Item:
     """Give a superseded item another successor."""
     assert item.flag is not None
-    return replace(item, flag=_pointing(item.flag, successor))
+    return replace(item, flag=_pointing_to(item.flag, successor))
 
 
 def end_of_chain(id_: str, successor_of: Callable[[str], str]) -> str:
@@ -169,19 +170,20 @@ class Chains:
         ]
 
 
-def _without(flag: Flag | None, kind: FlagKind) -> Flag | None:
+def _without_kind(flag: Flag | None, kind: FlagKind) -> Flag | None:
     """Remove flags of the new flag's kind from the covered flags: they do not pile up."""
     if flag is None:
         return None
-    below = _without(flag.covers, kind)
+    below = _without_kind(flag.covers, kind)
     return below if flag.kind == kind else replace(flag, covers=below)
 
 
-def _pointing(flag: Flag, successor: str) -> Flag:
+def _pointing_to(flag: Flag, successor: str) -> Flag:
+    """Give the flag and those it covers another successor, where they have one."""
     return replace(
         flag,
         superseded_by=successor if flag.superseded_by else "",
-        covers=_pointing(flag.covers, successor) if flag.covers else None,
+        covers=_pointing_to(flag.covers, successor) if flag.covers else None,
     )
 
 
@@ -195,28 +197,29 @@ class Reaped(msgspec.Struct, frozen=True):
 def reaping(backends: Mapping[str, Backend], index: Index, before: datetime) -> tuple[Reaped, list[ItemChange]]:
     """Return the changes to write. An item whose flag has no date is of unknown age, and is kept."""
     writable = {name for name, backend in backends.items() if not backend.is_read_only}
-    known = [one for one in index.flagged(_REAPED) if one.backend in writable]
-    successors = {one.item.id: one.item.flag.superseded_by for one in index.superseded() if one.item.flag}
+    successors = {old.item.id: old.item.flag.superseded_by for old in index.superseded() if old.item.flag}
     removed: dict[tuple[str, str], ItemChange] = {}
-    for one in known:
-        item = backends[one.backend].get(one.item.id)
-        if item is not None and _is_over(item, before):
-            removed[one.backend, item.id] = ItemChange(backends[one.backend], item, None)
+    for candidate in (found for found in index.flagged(_REAPED) if found.backend in writable):
+        backend = backends[candidate.backend]
+        item = backend.get(candidate.item.id)
+        if item is not None and _may_be_reaped(item, before):
+            removed[candidate.backend, item.id] = ItemChange(backend, before=item, after=None)
     compacted: dict[str, str] = {}
     changes = list(removed.values())
-    for one in index.superseded():
-        if (one.backend, one.item.id) in removed or one.backend not in backends or one.item.flag is None:
+    for old in index.superseded():
+        if (old.backend, old.item.id) in removed or old.backend not in backends or old.item.flag is None:
             continue
-        end = end_of_chain(one.item.id, lambda id_: successors.get(id_, ""))
-        item = backends[one.backend].get(one.item.id)
-        if end not in (one.item.id, one.item.flag.superseded_by) and item is not None and item.flag is not None:
-            changes.append(ItemChange(backends[one.backend], item, pointing_to(item, end)))
+        end = end_of_chain(old.item.id, lambda id_: successors.get(id_, ""))
+        item = backends[old.backend].get(old.item.id)
+        if end not in (old.item.id, old.item.flag.superseded_by) and item is not None and item.flag is not None:
+            changes.append(ItemChange(backends[old.backend], item, pointing_to(item, end)))
             compacted[item.id] = end
     changes.sort(key=lambda change: change.backend.name)
     return Reaped(sorted({id_ for _, id_ in removed}), compacted), changes
 
 
-def _is_over(item: Item, before: datetime) -> bool:
+def _may_be_reaped(item: Item, before: datetime) -> bool:
+    """Report whether the item was deleted or superseded before this time; unknown where its flag has no date."""
     if item.flag is None or item.flag.kind not in _REAPED:
         return False
     try:
@@ -229,26 +232,26 @@ def _is_over(item: Item, before: datetime) -> bool:
 def flags_for_late_copies(backends: Mapping[str, Backend], index: Index, now: str) -> list[ItemChange]:
     """Flag copies that reached a backend after their original was flagged.
 
-    This is one step: a copy of a copy needs another one.
+    This is copy step: a copy of a copy needs another copy.
     """
     changes = []
-    for one in index.blocked_copies():
-        backend = backends.get(one.backend)
-        item = backend.get(one.item.id) if backend else None
+    for copy in index.blocked_copies():
+        backend = backends.get(copy.backend)
+        item = backend.get(copy.item.id) if backend else None
         if backend is None or item is None or not item.is_served:
             continue
-        flag = _reason(backends, index, one)
-        if flag is None and index.is_reaped(one.item):
+        flag = _withdrawing_flag(backends, index, copy)
+        if flag is None and index.is_reaped(copy.item):
             flag = Flag(FlagKind.DELETED, "a copy of what was reaped", now, "knowbound")
         if flag is not None:
             changes.append(ItemChange(backend, item, flagged(item, flag)))
     return changes
 
 
-def _reason(backends: Mapping[str, Backend], index: Index, one: IndexedItem) -> Flag | None:
-    """Return the flag of the same item elsewhere, of the same content, or of the original."""
-    items = [twin.item for twin in index.same_content(one.item.content_sha)]
-    items += [stored.item for stored in stored_items(backends, one.item.id)]
-    if one.item.copy_of:
-        items += [stored.item for stored in stored_items(backends, one.item.copy_of)]
+def _withdrawing_flag(backends: Mapping[str, Backend], index: Index, copy: IndexedItem) -> Flag | None:
+    """Return the flag that withdraws the same content, the same item elsewhere, or the original; None if none does."""
+    items = [twin.item for twin in index.same_content(copy.item.content_sha)]
+    items += [stored.item for stored in stored_items(backends, copy.item.id)]
+    if copy.item.copy_of:
+        items += [stored.item for stored in stored_items(backends, copy.item.copy_of)]
     return next((item.flag for item in items if item.flag and not item.is_served), None)

@@ -37,8 +37,8 @@ from knowbound.kms.pieces import (
 )
 from knowbound.kms.validation import ItemEdit, NewItem
 
-_PLAIN = (".txt", "")
-_LARGEST = 64 * 1024 * 1024
+_PLAIN_TEXT = (".txt", "")
+_LARGEST_BYTES = 64 * 1024 * 1024
 _SKIPPED_FOLDERS = IGNORED_FOLDERS | {"dist", "build"}
 # Names of a field in a record; the first that the record has counts.
 _CONTENT = ("content", "memory", "text", "value", "fact", "observation")
@@ -85,7 +85,7 @@ def read_sources(paths: list[Path], root: Path) -> tuple[list[ImportSource], lis
         real = path.resolve()
         # A link below a folder of the project may lead to any other place in the project.
         base = root if is_inside(real, root.resolve()) else real if real.is_dir() else real.parent
-        for file in _files(path, base, outside):
+        for file in _files_to_import(path, base, outside):
             _read_with_included(file, root, base, found, left_out)
     left_out += [(link, "a link that leads out of the root is not followed") for link in outside]
     return list(found.values()), left_out
@@ -98,7 +98,7 @@ def _read_with_included(
 
     The author of the file must not choose which of the user's other files are stored.
     """
-    waiting = [(file, 0)]
+    waiting = [(file, 0)]  # with the number of files that include it, one by the other
     while waiting:
         path, hops = waiting.pop(0)
         real = path.resolve()
@@ -108,25 +108,27 @@ def _read_with_included(
         found[real] = source
         if not hops and not includes_files(path):
             continue
-        for one in included(text, path.parent):
-            where = f"{source.file}, @{one}"
-            if one.resolve() in found:
+        for included_file in included(text, path.parent):
+            where = f"{source.file}, @{included_file}"
+            if included_file.resolve() in found:
                 continue
-            if not is_inside(one.resolve(), base.resolve()):
-                left_out.append((where, f"it is outside of {base}. If you want it: knowbound kms import {one}"))
+            if not is_inside(included_file.resolve(), base.resolve()):
+                reason = f"it is outside of {base}. If you want it: knowbound kms import {included_file}"
+                left_out.append((where, reason))
             elif hops == MOST_HOPS:
                 left_out.append((where, f"more than {MOST_HOPS} files include each other"))
-            elif one.suffix.lower() not in (*MARKDOWN, *_PLAIN):
+            elif included_file.suffix.lower() not in (*MARKDOWN, *_PLAIN_TEXT):
                 left_out.append((where, "only Markdown and plain text are included"))
             else:
-                waiting.append((one, hops + 1))
+                waiting.append((included_file, hops + 1))
 
 
-def _files(path: Path, base: Path, outside: list[str]) -> Iterator[Path]:
+def _files_to_import(path: Path, base: Path, outside: list[str]) -> Iterator[Path]:
+    """Yield a file, or the Markdown of a folder; add links that lead out of the base to `outside`."""
     if path.is_dir():
         # Of a folder only Markdown is read; data files have to be named.
         walk = Walk(path, root=base, ignored=_SKIPPED_FOLDERS)
-        yield from sorted(one for one in (Path(entry.path) for entry in walk) if one.suffix.lower() in MARKDOWN)
+        yield from sorted(file for file in (Path(entry.path) for entry in walk) if file.suffix.lower() in MARKDOWN)
         outside += [link for link in walk.outside if Path(link).suffix.lower() in MARKDOWN or Path(link).is_dir()]
     elif path.is_file():
         yield path
@@ -137,6 +139,7 @@ def _files(path: Path, base: Path, outside: list[str]) -> Iterator[Path]:
 
 
 def _read(path: Path, root: Path, base: Path) -> tuple[ImportSource, str]:
+    """Read a file by its kind; return its items, and its text if it may include other files."""
     text, blob = _text_of(path, base)
     file = _name(path, root)
     is_memory = is_memory_file(path)
@@ -145,9 +148,9 @@ def _read(path: Path, root: Path, base: Path) -> tuple[ImportSource, str]:
         case ".jsonl" | ".ndjson":
             lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
             records = [(_decoded(line, path, f" at line {number}"), f"{path.name}:{number}") for number, line in lines]
-            return ImportSource(file, False, [_record(record, path, where) for record, where in records]), ""
+            return ImportSource(file, is_anchored=False, items=[_record(value, path, at) for value, at in records]), ""
         case ".json":
-            return ImportSource(file, False, list(_json(path, text))), ""
+            return ImportSource(file, is_anchored=False, items=list(_json(path, text))), ""
         case ".txt" | "":
             return ImportSource(file, is_followed, list(_lines(file, text, blob))), text
     if is_memory and path.name == INDEX_FILE:
@@ -159,8 +162,8 @@ def _text_of(path: Path, base: Path) -> tuple[str, str]:
     """Return the text of a file, and git's id of its content."""
     try:
         with open_below(base, path.absolute()) as opened:
-            content = opened.read(_LARGEST + 1)
-        if len(content) > _LARGEST:
+            content = opened.read(_LARGEST_BYTES + 1)
+        if len(content) > _LARGEST_BYTES:
             raise _unreadable(path, "it is larger than 64 MiB")
         return content.decode("utf-8-sig"), blob_id(content)
     except OSError as error:
@@ -215,11 +218,11 @@ def _json(path: Path, text: str) -> Iterator[ImportedItem]:
     value = _decoded(text, path, "")
     if isinstance(value, dict):
         lists = [value[name] for name in ("results", "memories", "items", "entities", "observations") if name in value]
-        value = next((one for one in lists if isinstance(one, list)), value)
+        value = next((found for found in lists if isinstance(found, list)), value)
     if not isinstance(value, list):
         raise _unreadable(path, "it has no list, neither at the top nor under results, memories or items")
-    for number, one in enumerate(value, 1):
-        yield _record(one, path, f"{path.name}, entry {number}")
+    for number, entry in enumerate(value, 1):
+        yield _record(entry, path, f"{path.name}, entry {number}")
 
 
 def _decoded(text: str, path: Path, where: str) -> Any:
@@ -230,13 +233,14 @@ def _decoded(text: str, path: Path, where: str) -> Any:
 
 
 def _record(value: Any, path: Path, where: str) -> ImportedItem:
+    """Return the item of a text or an object; fields of its `metadata` count where the object has none of the name."""
     if isinstance(value, str):
         return ImportedItem(where, NewItem(content=value, type=ItemType.MEMORY))
     if not isinstance(value, dict):
         raise _unreadable(path, f"{where} is neither text nor an object")
-    inner = value.get("metadata")
-    both = inner if isinstance(inner, dict) else {}
-    both = both | {key: _plain(one) for key, one in value.items() if one is not None}
+    metadata = value.get("metadata")
+    both = metadata if isinstance(metadata, dict) else {}
+    both = both | {key: _without_date_wrapper(field) for key, field in value.items() if field is not None}
     content = _first(both, _CONTENT)
     if not content:
         raise _unreadable(path, f"{where} has no content (looked for {', '.join(_CONTENT)})")
@@ -258,10 +262,11 @@ def _record(value: Any, path: Path, where: str) -> ImportedItem:
 
 
 def _first(record: dict[str, Any], names: tuple[str, ...]) -> str:
+    """Return the first of these fields that has a text."""
     return next((record[name] for name in names if isinstance(record.get(name), str) and record[name].strip()), "")
 
 
-def _plain(value: object) -> object:
+def _without_date_wrapper(value: object) -> object:
     """Return the date of an export of MongoDB as text; any other value as it is."""
     return value["$date"] if isinstance(value, dict) and value.keys() == {"$date"} else value
 
@@ -279,7 +284,7 @@ def _number(value: object) -> float:
 
 def _relationships(value: object, path: Path, where: str) -> tuple[Relationship, ...]:
     try:
-        rows = [relationship(one) or one for one in value] if isinstance(value, list) else value or []
+        rows = [relationship(edge) or edge for edge in value] if isinstance(value, list) else value or []
         return msgspec.convert(rows, tuple[Relationship, ...], from_attributes=True)
     except msgspec.ValidationError as error:
         raise _unreadable(path, f"the relationships of {where} are wrong: {error}") from error
@@ -306,9 +311,9 @@ def import_files(store: KnowledgeStore, root: Path, paths: list[Path], backend: 
     done.skipped += left_out
     for source in sources:
         if source.is_anchored:
-            _follow(store, source, done, backend)
+            _import_followed(store, source, done, backend)
         else:
-            _take_over(store, source, done, backend)
+            _import_export(store, source, done, backend)
     return done
 
 
@@ -330,7 +335,7 @@ def check_anchors(store: KnowledgeStore, root: Path) -> Imported:
     return done
 
 
-def _follow(store: KnowledgeStore, source: ImportSource, done: Imported, backend: str) -> None:
+def _import_followed(store: KnowledgeStore, source: ImportSource, done: Imported, backend: str) -> None:
     """Import a file of the project, which may have been imported before."""
     old = {known.item.id: known.item for known in store.index.anchored(source.file) if known.item.is_served}
     by_part = {item.anchor.part: item for item in old.values() if item.anchor}
@@ -342,14 +347,14 @@ def _follow(store: KnowledgeStore, source: ImportSource, done: Imported, backend
         if item is None or item.id not in old:
             new.append(found)
             continue
-        del old[item.id]
+        del old[item.id]  # what is left there is no longer in the file
         done.unchanged.append(item.id)
-        marks[item.id] = AnchorState(anchor, False)
+        marks[item.id] = AnchorState(anchor, stale=False)
     gone = Rewordings(old.values())
     added = [found for found in new if not _is_rewording(store, found, gone, old, done)]
     _add(store, added, done, backend)
     done.stale += old
-    store.mark(marks | {id_: AnchorState(item.anchor, True) for id_, item in old.items()})
+    store.mark(marks | {id_: AnchorState(item.anchor, stale=True) for id_, item in old.items()})
 
 
 def _is_rewording(
@@ -367,11 +372,11 @@ def _is_rewording(
     return True
 
 
-def _take_over(store: KnowledgeStore, source: ImportSource, done: Imported, backend: str) -> None:
+def _import_export(store: KnowledgeStore, source: ImportSource, done: Imported, backend: str) -> None:
     """Import an export of another memory. Its ids are kept, so that a later export updates."""
     new: list[ImportedItem] = []
     for found in source.items:
-        item = _stored(store, found)
+        item = _stored_item(store, found)
         if found.flag:
             done.skipped.append((found.where, f"it is flagged {found.flag} there"))
         elif item is None:
@@ -379,11 +384,11 @@ def _take_over(store: KnowledgeStore, source: ImportSource, done: Imported, back
         elif item.content_sha == content_sha(found.new.content):
             done.unchanged.append(item.id)
         else:
-            _update(store, item.id, found, None, done)
+            _update(store, item.id, found, anchor=None, done=done)
     _add(store, new, done, backend)
 
 
-def _stored(store: KnowledgeStore, found: ImportedItem) -> Item | None:
+def _stored_item(store: KnowledgeStore, found: ImportedItem) -> Item | None:
     try:
         return store.get(found.new.id) if found.new.id else None
     except InputError:
@@ -391,6 +396,7 @@ def _stored(store: KnowledgeStore, found: ImportedItem) -> Item | None:
 
 
 def _update(store: KnowledgeStore, id_: str, found: ImportedItem, anchor: Anchor | None, done: Imported) -> bool:
+    """Give an item the new wording; report whether the store took it."""
     try:
         store.update(id_, ItemEdit(content=found.new.content, anchor=anchor))
     except InputError as error:

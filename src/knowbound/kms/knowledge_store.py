@@ -48,7 +48,7 @@ from knowbound.kms.refusals import (
 from knowbound.kms.store_writer import StoreWriter, retried
 from knowbound.kms.validation import ItemEdit, NewItem
 
-_STEP = 500  # items written at once
+_STEP_ITEMS = 500  # written at once
 _ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # no letters that look alike: people and models cite ids
 
 
@@ -94,7 +94,7 @@ class KnowledgeStore(StoreWriter):
     ) -> None:
         super().__init__(backends, index)
         self._by, self._session, self._clock = by, session, clock
-        self._where = {name: value for name, value in (("turn", turn), ("call", call)) if value}
+        self._place_in_trace = {name: value for name, value in (("turn", turn), ("call", call)) if value}
         self._chains = Chains(self.backends, index)
         self._refuse = Refusals(self.backends, index, self._chains)
         if not index.is_current(backends) or any(index.unfinished()):
@@ -115,7 +115,7 @@ class KnowledgeStore(StoreWriter):
         Withdrawn content is refused, in other words too, unless the caller insists that it is true `again`.
         """
         item = validation.checked(new, _new_id(), self._time())
-        target = self._backend(backend)
+        target = self._backend_named(backend)
         with self.index.reading() as index:
             near = near_duplicates(index, item.content)
         with self._locked():
@@ -133,10 +133,10 @@ class KnowledgeStore(StoreWriter):
 
         Withdrawn content does not come back this way: nobody has confirmed that it is true again.
         """
-        target = self._backend(backend)
+        target = self._backend_named(backend)
         outcomes: list[Item | InputError] = []
         with self._locked():
-            for step in pages(news, _STEP):
+            for step in pages(news, _STEP_ITEMS):
                 outcomes += self._add_step(target, step)
         return outcomes
 
@@ -172,7 +172,7 @@ class KnowledgeStore(StoreWriter):
 
     def show(self, id_: str) -> ItemDetails:
         """Return the item with its copies, its chain and its corrections."""
-        copies = self._copies(id_)
+        copies = self._copies_or_refuse(id_)
         found = stored_items(self.backends, id_)
         return ItemDetails(
             item=found[0].item,
@@ -193,7 +193,7 @@ class KnowledgeStore(StoreWriter):
         An item that is held back is injected again with new content.
         """
         with self._locked():
-            copies = self._copies(id_)
+            copies = self._copies_or_refuse(id_)
             old = copies.original
             if not old.is_held_back:  # new content repairs it
                 self._refuse.not_served(old)
@@ -209,11 +209,11 @@ class KnowledgeStore(StoreWriter):
                 if not again:
                     self._refuse.withdrawn(new.content, verb="update", but=copies.ids)
                 reinstated, log = self._reinstated(new, but=copies.ids)
-            changes = [ItemChange(backend, item, self._after_update(item, old, new)) for backend, item in copies.all]
+            changes = [ItemChange(backend, item, self._copy_updated(item, old, new)) for backend, item in copies.all]
             changes = [change for change in changes if change.after != change.before]
             # Repeating an update confirms the item, which sets its time, and corrects nothing.
-            corrects = any(_but_time(change.before) != _but_time(change.after) for change in changes)
-            detail = _given(edit) | ({"note": validation.checked_note(note)} if note else {})
+            corrects = any(_without_time(change.before) != _without_time(change.after) for change in changes)
+            detail = _given_fields(edit) | ({"note": validation.checked_note(note)} if note else {})
             log += [self._log(new.id, "kms_update", detail)] if corrects else []
             self._write([*changes, *reinstated], log, restored=content_hashes(new.content))
         return new
@@ -232,7 +232,7 @@ class KnowledgeStore(StoreWriter):
         if flag.kind is FlagKind.SUPERSEDED:
             raise InputError("flag-refused", f"Superseding needs a successor. Try: knowbound kms supersede {id_}")
         with self._locked():
-            copies = self._copies(id_)
+            copies = self._copies_or_refuse(id_)
             item = copies.original
             if flag.kind is FlagKind.UNVERIFIED:
                 self._refuse.not_served(item)
@@ -248,12 +248,11 @@ class KnowledgeStore(StoreWriter):
     def unflag(self, id_: str, *, only_own: bool = False) -> Item:
         """Remove the newest flag, with `only_own` unless another party set it, from all that the same call flagged."""
         with self._locked():
-            copies = self._copies(id_)
+            copies = self._copies_or_refuse(id_)
             item = copies.original
             flag = self._refuse.unflagging(item, self._by if only_own else None)
-            changes = [
-                ItemChange(backend, one, unflagged(one)) for backend, one in copies.all if is_same_call(one.flag, flag)
-            ]
+            flagged_together = [stored for stored in copies.all if is_same_call(stored.item.flag, flag)]
+            changes = [ItemChange(backend, copy, unflagged(copy)) for backend, copy in flagged_together]
             log = self._log(item.id, _tool(flag), {"removed": flag.kind})
             self._write(changes, [log], restored=[*content_hashes(item.content), item.id, item.copy_of])
         return unflagged(item)
@@ -277,8 +276,8 @@ class KnowledgeStore(StoreWriter):
             raise InputError("item-invalid", "Superseding needs the new content or the id of the successor.")
         note = validation.checked_note(note)
         with self._locked():
-            copies = self._copies(id_)
-            followers = [self._copies(other) for other in also if other not in copies.ids]
+            copies = self._copies_or_refuse(id_)
+            followers = [self._copies_or_refuse(other) for other in also if other not in copies.ids]
             old = copies.original
             replaced = [copies]
             successor = None
@@ -299,29 +298,29 @@ class KnowledgeStore(StoreWriter):
                     replaced.append(other)
             if not replaced:
                 return successor  # the same call was made before
-            held = stored_items(self.backends, successor.id)
-            changes, log = ([], []) if held else self._reinstated(successor)
-            changes += [] if held else [ItemChange(copies.backend, None, successor)]
+            stored = stored_items(self.backends, successor.id)
+            changes, log = ([], []) if stored else self._reinstated(successor)
+            changes += [] if stored else [ItemChange(copies.backend, None, successor)]
             # Written again unchanged: another machine may be replacing the successor now, even by this item.
-            changes += [ItemChange(one.backend, successor, successor) for one in held[:1] if one.backend.is_shared]
+            changes += [ItemChange(copy.backend, successor, successor) for copy in stored[:1] if copy.backend.is_shared]
             flag = Flag(FlagKind.SUPERSEDED, note, self._time(), self._by, superseded_by=successor.id)
-            for one in replaced:
-                changes += [*self._chains.shortened(one.original.id, successor.id), *flag_all(one, flag)]
-                detail = {"superseded_by": successor.id, "note": note}
-                log.append(self._log(one.original.id, "kms_supersede", detail))
+            for old_copies in replaced:
+                old_id = old_copies.original.id
+                changes += [*self._chains.shortened(old_id, successor.id), *flag_all(old_copies, flag)]
+                log.append(self._log(old_id, "kms_supersede", {"superseded_by": successor.id, "note": note}))
             self._write(changes, log, restored=content_hashes(successor.content))
         return successor
 
     def note_answer(self, item: str, tool: str, detail: Mapping[str, str]) -> None:
         """Log the answer to a suggestion, once. No item changes."""
         with self._locked():
-            logged = [one.detail for one in self.index.corrections(item) if one.tool == tool]
-            if not any(detail.items() <= msgspec.json.decode(known or "{}").items() for known in logged):
+            logged = [call.detail for call in self.index.corrections(item) if call.tool == tool]
+            if not any(detail.items() <= msgspec.json.decode(text or "{}").items() for text in logged):
                 self._write([], [self._log(item, tool, dict(detail))])
 
     def near_copies(self, id_: str) -> list[NearCopy]:
         """Return served items that say nearly the same as a superseded item."""
-        copies = self._copies(id_)
+        copies = self._copies_or_refuse(id_)
         after = self.get(self._chains.end(id_))
         left_out = copies.ids | ({after.id} if after else set())
         with self.index.reading() as index:
@@ -376,7 +375,7 @@ class KnowledgeStore(StoreWriter):
                 item = backend.get(id_) if backend else None
                 if backend and item and (changed := with_effective(item, value)) is not item:
                     changes.append(ItemChange(backend, item, changed))
-            for step in pages(changes, _STEP):
+            for step in pages(changes, _STEP_ITEMS):
                 self._write(sorted(step, key=lambda change: change.backend.name))
         return len(changes)
 
@@ -386,7 +385,7 @@ class KnowledgeStore(StoreWriter):
         while changes := flags_for_late_copies(self.backends, self.index, self._time()):
             self._write(changes)
 
-    def _after_update(self, item: Item, old: Item, new: Item) -> Item:
+    def _copy_updated(self, item: Item, old: Item, new: Item) -> Item:
         """Return a copy as it is after its original changed from old to new."""
         if item.id == new.id:
             return replace(new, flag=new.flag if item.is_held_back else item.flag, copy_of=item.copy_of)
@@ -400,7 +399,8 @@ class KnowledgeStore(StoreWriter):
         return flagged(item, Flag(FlagKind.SUPERSEDED, "", self._time(), self._by, superseded_by=new.id))
 
     def _edited(self, old: Item, edit: ItemEdit) -> Item:
-        given = _given(edit)
+        """Return the item with the edit, checked; measured quality stays with its wording alone."""
+        given = _given_fields(edit)
         kept: dict[str, Any] = {name: getattr(old, name) for name in NewItem.__struct_fields__}
         changed = given | {"metadata": old.metadata | given.get("metadata", {})}
         if "content" in given:
@@ -440,11 +440,11 @@ class KnowledgeStore(StoreWriter):
             copy_of="",
             relationships=(*(by.relationships or old.relationships), Relationship("supersedes", old.id)),
         )
-        same = self.index.same_content(successor.content_sha)
-        for known in same:
-            if known.item.id in copies.ids or known.item.is_served:
-                self._refuse.circle(copies, known.item.id)
-        served = [one for known in same if known.served for one in stored_items(self.backends, known.item.id)]
+        twins = self.index.same_content(successor.content_sha)
+        for twin in twins:
+            if twin.item.id in copies.ids or twin.item.is_served:
+                self._refuse.circle(copies, twin.item.id)
+        served = [stored for twin in twins if twin.served for stored in stored_items(self.backends, twin.item.id)]
         if served:
             return served[0].item
         self._refuse.duplicates(successor.content)
@@ -454,34 +454,34 @@ class KnowledgeStore(StoreWriter):
 
     def _reinstated(self, item: Item, but: Collection[str] = ()) -> tuple[list[ItemChange], list[Correction]]:
         """Supersede withdrawn items with the item's content: what was wrong then is true again."""
-        twins = {one.item.id for one in self.index.same_content(item.content_sha) if not one.item.is_served}
+        twins = {twin.item.id for twin in self.index.same_content(item.content_sha) if not twin.item.is_served}
         flag = Flag(FlagKind.SUPERSEDED, "true again", self._time(), self._by, superseded_by=item.id)
-        stored = [one for id_ in sorted(twins - {*but, item.id}) for one in stored_items(self.backends, id_)]
+        stored = [twin for id_ in sorted(twins - {*but, item.id}) for twin in stored_items(self.backends, id_)]
         changes = [ItemChange(backend, twin, flagged(twin, flag)) for backend, twin in stored]
         detail = {"superseded_by": item.id, "note": flag.note}
-        return changes, [self._log(id_, "kms_supersede", detail) for id_ in sorted({one.item.id for one in stored})]
+        return changes, [self._log(id_, "kms_supersede", detail) for id_ in sorted({twin.item.id for twin in stored})]
 
-    def _copies(self, id_: str) -> ItemCopies:
+    def _copies_or_refuse(self, id_: str) -> ItemCopies:
         copies = copies_of(self.backends, self.index, validation.checked_id(id_))
         if copies is None:
             raise self._refuse.unknown(id_)
         return copies
 
-    def _backend(self, name: str) -> Backend:
-        name = name or min(self.backends, key=lambda one: self.backends[one].is_read_only)  # the first of the others
+    def _backend_named(self, name: str) -> Backend:
+        name = name or min(self.backends, key=lambda known: self.backends[known].is_read_only)  # the first writable
         if name not in self.backends:
             raise InputError("unknown-backend", f"No backend {name!r} in use. In use: {', '.join(self.backends)}.")
         return self.backends[name]
 
     def _log(self, item: str, tool: str, detail: dict[str, Any]) -> Correction:
-        known = msgspec.json.encode(detail | self._where).decode()
-        return Correction(item, tool, self._time(), self._by, self._session, known)
+        full_detail = msgspec.json.encode(detail | self._place_in_trace).decode()
+        return Correction(item, tool, self._time(), self._by, self._session, full_detail)
 
     def _time(self) -> str:
         return validation.utc(self._clock())
 
 
-def _but_time(item: Item | None) -> Item | None:
+def _without_time(item: Item | None) -> Item | None:
     return item and replace(item, timestamp="")
 
 
@@ -489,7 +489,7 @@ def _tool(flag: Flag) -> str:
     return "kms_delete" if flag.kind is FlagKind.DELETED else "kms_flag"
 
 
-def _given(edit: ItemEdit) -> dict[str, Any]:
+def _given_fields(edit: ItemEdit) -> dict[str, Any]:
     return {name: value for name, value in msgspec.structs.asdict(edit).items() if value is not None}
 
 

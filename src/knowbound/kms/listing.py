@@ -121,10 +121,11 @@ def listed_sources(items: Iterable[ListedItem]) -> list[ListedSource]:
         )
         for (kind, source), of_source in by_source.items()
     ]
-    return sorted(sources, key=lambda one: (-one.items, one.source))
+    return sorted(sources, key=lambda listed: (-listed.items, listed.source))
 
 
 def _source(item: Item, backend: str) -> tuple[SourceKind, str]:
+    """Return the kind and the name of the place that an item comes from."""
     if item.anchor and item.anchor.file:
         file = item.anchor.file
         if _MEMORY.search(file):
@@ -152,15 +153,15 @@ class ShownItem(msgspec.Struct, frozen=True):
 
 def shown_item(index: sqlite3.Connection, id_: str) -> ShownItem | None:
     """Return the item with this id; None where the index has none."""
-    shown = _read(index, id_)
+    shown = _shown(index, id_)
     if shown is None or shown.served:
         return shown
-    successor = end_of_chain(id_, lambda one: _successor(index, one))
-    in_force = _read(index, successor) if successor != id_ else None
+    successor = end_of_chain(id_, lambda replaced: _successor(index, replaced))
+    in_force = _shown(index, successor) if successor != id_ else None
     return msgspec.structs.replace(shown, in_force=in_force if in_force and in_force.served else None)
 
 
-def _read(index: sqlite3.Connection, id_: str) -> ShownItem | None:
+def _shown(index: sqlite3.Connection, id_: str) -> ShownItem | None:
     query = "SELECT record, backend, served, content_sha, screened FROM item WHERE id = ? ORDER BY served DESC, backend"
     rows = index.execute(query, (id_,)).fetchall()
     if not rows:
@@ -205,16 +206,16 @@ class ItemPage(NamedTuple):
 
 def items_page(index: sqlite3.Connection, filter_: ItemFilter, text: str, after: str, most: int) -> ItemPage:
     """Return a page of items, with all of these words if there are any."""
-    where, given = [_WHERE[filter_]], list[str | int]()
+    where, values = [_WHERE[filter_]], list[str | int]()
     if after.isdecimal():
         where.append("item.rowid < ?")
-        given.append(int(after))
+        values.append(int(after))
     if words := re.findall(r"\w+", text):
         where.append("item.rowid IN (SELECT rowid FROM item_text WHERE item_text MATCH ?)")
-        given.append(" ".join(f'"{word}"' for word in words))
+        values.append(" ".join(f'"{word}"' for word in words))
     condition = " AND ".join(filter(None, where)) or "1"
     query = f"SELECT rowid, record, backend, served FROM item WHERE {condition} ORDER BY rowid DESC LIMIT ?"
-    rows = index.execute(query, (*given, most + 1)).fetchall()
+    rows = index.execute(query, (*values, most + 1)).fetchall()
     items = [IndexedItem(item_of(record), backend, bool(served)) for _, record, backend, served in rows[:most]]
     return ItemPage(items, str(rows[most - 1][0]) if len(rows) > most else "")
 

@@ -97,6 +97,7 @@ def open_shared_log(settings: Settings) -> MongoQualityLog | None:
 
 
 def _repaired_index(home: Path) -> Index:
+    """Open the index, rebuilt if it is damaged or foreign; a foreign one loses its logs."""
     try:
         index = Index(home)
         try:
@@ -112,7 +113,7 @@ def _repaired_index(home: Path) -> Index:
 
 
 def rebuilt_index(home: Path, *, keep_logs: bool) -> Index:
-    """Put an empty index in place of a damaged or foreign one, with the readable part of its logs."""
+    """Put an empty index in place of a damaged or foreign one; with `keep_logs`, what can be read of its logs."""
     with write_lock(home):
         damaged = home / f"{INDEX}.damaged"
         for ending in ("", "-wal", "-shm"):
@@ -125,7 +126,7 @@ def rebuilt_index(home: Path, *, keep_logs: bool) -> Index:
         return index
 
 
-_REASON = 500  # characters
+_REASON_CHARACTERS = 500
 
 
 def hold_back(settings: Settings, wrong: Mapping[str, str], items: Iterable[Item], *, by: str) -> list[str]:
@@ -134,18 +135,18 @@ def hold_back(settings: Settings, wrong: Mapping[str, str], items: Iterable[Item
     `items` are those that are injected or held back. The store is opened only where something is to be written.
     """
     known = {item.id: item for item in items}
-    reasons = {id_: reason[:_REASON].strip() for id_, reason in wrong.items() if id_ in known}
+    reasons = {id_: reason[:_REASON_CHARACTERS].strip() for id_, reason in wrong.items() if id_ in known}
     new = [id_ for id_, reason in reasons.items() if _is_to_flag(known[id_], reason, by)]
     flags = [known[id_].flag for id_ in reasons]  # copies of a wrong item have the flag of the same call
-    held = [one for one in known.values() if one.held_by == by and one.id not in reasons]
-    right = [one.id for one in held if not any(is_same_call(one.flag, flag) for flag in flags)]
-    if new or right:
+    not_wrong = [item for item in known.values() if item.held_by == by and item.id not in reasons]
+    to_release = [item.id for item in not_wrong if not any(is_same_call(item.flag, flag) for flag in flags)]
+    if new or to_release:
         with closing(open_knowledge_store(settings, by=by)) as store:
-            for id_ in right:
+            for id_ in to_release:
                 release(store, id_, by=by)
             for id_ in new:
                 store.flag(id_, FlagKind.HELD_BACK, reasons[id_], automatic=True)
-    return right
+    return to_release
 
 
 def release(store: KnowledgeStore, id_: str, *, by: str) -> None:

@@ -34,8 +34,8 @@ from knowbound.files import open_below
 from knowbound.store.data_dir import main_work_tree, work_tree
 
 WHOLE_SECTION = 600  # characters: up to here a section is one item, about 150 tokens
-LONGEST = 3_000
-_SHORT_BULLET = 25  # characters: a list of shorter bullets only makes sense together
+LONGEST = 3_000  # characters of a block; a longer one is cut
+_LEAST_BULLET = 25  # characters: a list of shorter bullets only makes sense together
 _FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
 _HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
 _BULLET = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+")
@@ -84,14 +84,15 @@ def without_code(text: str) -> str:
 
 def section(text: str, heading: str) -> str:
     """Return the text under a heading (its last part is enough), or an empty string."""
-    for one in _sections(text.replace("\r\n", "\n")):
-        if heading in (one.heading, one.heading.rpartition(" > ")[2]):
-            return "\n".join(one.lines).strip()
+    for found in _sections(text.replace("\r\n", "\n")):
+        if heading in (found.heading, found.heading.rpartition(" > ")[2]):
+            return "\n".join(found.lines).strip()
     return ""
 
 
 def _sections(text: str) -> Iterator[_Section]:
-    trail: list[tuple[int, str]] = []
+    """Yield the lines below each heading; the first section has none."""
+    trail: list[tuple[int, str]] = []  # level and name of the headings above
     lines: list[str] = []
     for line, is_code in _with_code_marked(text):
         found = None if is_code else _HEADING.match(line)
@@ -105,22 +106,23 @@ def _sections(text: str) -> Iterator[_Section]:
     yield _Section(" > ".join(name for _, name in trail), lines)
 
 
-def _pieces(one: _Section) -> Iterator[Piece]:
-    body = _body(one.lines)
+def _pieces(section: _Section) -> Iterator[Piece]:
+    """Yield a list bullet by bullet, a short section whole, and a long section in packed blocks."""
+    body = _body(section.lines)
     if not body:
         return
-    title = one.heading.rpartition(" > ")[2]
+    title = section.heading.rpartition(" > ")[2]
     blocks = _blocks(body)
     bullets = [block for block in blocks if _BULLET.match(block)]
     is_list = len(bullets) >= 2 and len(bullets) == len(blocks) and not _NUMBERED.match(body)
-    if is_list and all(len(block) >= _SHORT_BULLET for block in blocks):
+    if is_list and all(len(block) >= _LEAST_BULLET for block in blocks):
         for block in blocks:
-            yield from _piece(one.heading, title, _BULLET.sub("", block, count=1))
+            yield from _titled_piece(section.heading, title, _BULLET.sub("", block, count=1))
     elif len(body) <= WHOLE_SECTION:
-        yield from _piece(one.heading, title, body)
+        yield from _titled_piece(section.heading, title, body)
     else:
         for block in _packed(blocks):
-            yield from _piece(one.heading, title, block)
+            yield from _titled_piece(section.heading, title, block)
 
 
 def _body(lines: Iterable[str]) -> str:
@@ -131,11 +133,11 @@ def _body(lines: Iterable[str]) -> str:
 
 def _without_comments(text: str) -> str:
     """Remove whole comments; an unclosed comment is text."""
-    kept, done = [], 0
-    while (start := text.find("<!--", done)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
-        kept.append(text[done:start])
-        done = end + 3
-    return "".join([*kept, text[done:]])
+    kept, at = [], 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        kept.append(text[at:start])
+        at = end + 3
+    return "".join([*kept, text[at:]])
 
 
 def _blocks(body: str) -> list[str]:
@@ -164,7 +166,7 @@ def _with_code_marked(text: str) -> Iterator[tuple[str, bool]]:
 def _packed(blocks: list[str]) -> Iterator[str]:
     """Yield neighbouring blocks together, up to the size of a section; a block that is far too long is cut at lines."""
     packed = ""
-    for part in (part for block in blocks for part in _cut(block)):
+    for part in (part for block in blocks for part in _cut_long(block)):
         if packed and len(packed) + len(part) > WHOLE_SECTION:
             yield packed
             packed = ""
@@ -173,17 +175,18 @@ def _packed(blocks: list[str]) -> Iterator[str]:
         yield packed
 
 
-def _cut(block: str) -> Iterator[str]:
+def _cut_long(block: str) -> Iterator[str]:
+    """Yield parts of a block, each cut at its last line or sentence within the limit."""
     while len(block) > LONGEST:
-        at = max(block.rfind("\n", 0, LONGEST), block.rfind(". ", 0, LONGEST) + 1)
-        at = at if at > 0 else LONGEST
-        yield block[:at].strip()
-        block = block[at:].strip()
+        end = max(block.rfind("\n", 0, LONGEST), block.rfind(". ", 0, LONGEST) + 1)
+        end = end if end > 0 else LONGEST
+        yield block[:end].strip()
+        block = block[end:].strip()
     if block:
         yield block
 
 
-def _piece(heading: str, title: str, text: str) -> Iterator[Piece]:
+def _titled_piece(heading: str, title: str, text: str) -> Iterator[Piece]:
     """Yield the text with its title in front, so that the piece is understood by itself."""
     if any(map(str.isalnum, text)):
         is_procedure = "```" in text or bool(_NUMBERED.match(text))
@@ -192,7 +195,7 @@ def _piece(heading: str, title: str, text: str) -> Iterator[Piece]:
 
 
 MARKDOWN = (".md", ".mdc", ".markdown")
-_PART = 16  # hex digits
+_PART_DIGITS = 16  # hexadecimal
 
 
 def blob_id(content: bytes) -> str:
@@ -202,7 +205,7 @@ def blob_id(content: bytes) -> str:
 
 def part_id(text: str) -> str:
     """Return the fingerprint of a part of a file; white space does not count."""
-    return spaced_sha(text)[:_PART]
+    return spaced_sha(text)[:_PART_DIGITS]
 
 
 def anchor_to(root: Path, place: str) -> Anchor:
@@ -271,16 +274,16 @@ def _named_part(file: str, content: bytes, name: str) -> str:
 
 MOST_HOPS = 5
 INDEX_FILE = "MEMORY.md"
-_NAMES = ("claude.md", "claude.local.md")
+_INCLUDING_NAMES = ("claude.md", "claude.local.md")
 _INCLUDED = re.compile(r"(?:^|(?<=\s))@((?:[^\s\\]|\\ )+)", re.MULTILINE)
-_BEGINS = re.compile(r"[A-Za-z0-9._~/-]")
+_PATH_START = re.compile(r"[A-Za-z0-9._~/-]")
 _TOPIC_LINE = re.compile(r"^\s*[-*+]\s*\**\[[^\]\n]*\]\([^)\s]+\.md\)[^\n]*$", re.MULTILINE)
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9]")
 
 
 def includes_files(path: Path) -> bool:
     """Report whether Claude Code looks for included files in a file of this name."""
-    return path.name.lower() in _NAMES
+    return path.name.lower() in _INCLUDING_NAMES
 
 
 def included(text: str, folder: Path) -> Iterator[Path]:
@@ -288,7 +291,7 @@ def included(text: str, folder: Path) -> Iterator[Path]:
     for found in _INCLUDED.finditer(without_code(text)):
         name = found[1].replace("\\ ", " ").partition("#")[0]
         for spelled in dict.fromkeys((name, name.rstrip(".,;:!?)'\""))):
-            path = folder / Path(spelled).expanduser() if _BEGINS.match(spelled) else None
+            path = folder / Path(spelled).expanduser() if _PATH_START.match(spelled) else None
             if path is not None and _is_file(path):
                 yield path
                 break
@@ -323,9 +326,7 @@ def memory_folder(root: Path, environ: Mapping[str, str]) -> Path:
 def is_memory_file(path: Path) -> bool:
     """Report whether a file is in a memory folder."""
     folders = path.resolve().parts[:-1]
-    return any(
-        folders[place] == "projects" and folders[place + 2] == "memory" for place in range(max(0, len(folders) - 2))
-    )
+    return any(top == "projects" and below == "memory" for top, below in zip(folders, folders[2:], strict=False))
 
 
 def without_topic_lines(text: str) -> str:
@@ -353,12 +354,12 @@ class Rewordings:
         section = self._by_heading.get(heading)
         if section is None:
             return None
-        alike = {
+        likeness = {
             item.id: SequenceMatcher(None, item.content[:_COMPARED], content[:_COMPARED], autojunk=False).ratio()
             for item in section.candidates(content)
         }
-        best = max(alike, key=lambda id_: alike[id_], default="")
-        return section.items[best] if best and alike[best] >= _REWORDED else None
+        best = max(likeness, key=lambda id_: likeness[id_], default="")
+        return section.items[best] if best and likeness[best] >= _REWORDED else None
 
     def remove(self, item: Item) -> None:
         """Remove an item whose new wording was found."""
@@ -369,21 +370,22 @@ class Rewordings:
 class _SectionItems:
     def __init__(self) -> None:
         self.items: dict[str, Item] = {}
-        self._having: dict[str, list[str]] = {}  # word → items, capped one above _MOST_CANDIDATES
+        self._items_of_word: dict[str, list[str]] = {}  # word → items, capped one above _MOST_CANDIDATES
 
     def add(self, item: Item) -> None:
         self.items[item.id] = item
         for word in set(_WORD.findall(item.content)):
-            having = self._having.setdefault(word, [])
-            if len(having) <= _MOST_CANDIDATES:
-                having.append(item.id)
+            with_word = self._items_of_word.setdefault(word, [])
+            if len(with_word) <= _MOST_CANDIDATES:
+                with_word.append(item.id)
 
     def candidates(self, content: str) -> list[Item]:
+        """Return the items to compare with a text: all of a short section, else those that share most rare words."""
         if len(self.items) <= _MOST_CANDIDATES:
             return list(self.items.values())
         shared: Counter[str] = Counter()
         for word in set(_WORD.findall(content)):
-            having = self._having.get(word, ())
-            if len(having) <= _MOST_CANDIDATES:
-                shared.update(having)
+            with_word = self._items_of_word.get(word, ())
+            if len(with_word) <= _MOST_CANDIDATES:
+                shared.update(with_word)
         return [self.items[id_] for id_, _ in shared.most_common(_MOST_CANDIDATES) if id_ in self.items]

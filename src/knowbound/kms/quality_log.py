@@ -136,8 +136,8 @@ def note_text(document: bytes) -> str:
         raise StoreError("quality-invalid", f"A note is JSON in UTF-8: {error}. Nothing was changed.") from error
 
 
-_PAGE = 200
-_PUT = """
+_PAGE_IDS = 200
+_PUT_TURN = """
     INSERT INTO kms_quality_log (id, date, session_id, scored_at, problem, document) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET date = excluded.date, scored_at = excluded.scored_at, problem = excluded.problem,
         document = excluded.document
@@ -147,11 +147,11 @@ CORRECTIVE = (
     "SELECT document FROM kms_quality_log INDEXED BY kms_quality_log_telling WHERE date >= ? "
     """AND (instr(document, '"contradicted":true') OR instr(document, '"corrected":["'))"""
 )
-_SUM = (
-    f"INSERT INTO kms_quality_item SELECT item, {', '.join(f'sum({one})' for one in COUNTS)}, max(date) "
+_SUM_DAYS = (
+    f"INSERT INTO kms_quality_item SELECT item, {', '.join(f'sum({name})' for name in COUNTS)}, max(date) "
     "FROM kms_quality_item_day WHERE item = ? GROUP BY item"
 )
-_COUNTS = ", ".join(COUNTS)  # columns of `kms_quality_item`
+_COUNT_COLUMNS = ", ".join(COUNTS)  # columns of `kms_quality_item`
 
 
 class SqliteQualityLog(QualityLog):
@@ -165,7 +165,7 @@ class SqliteQualityLog(QualityLog):
     def put(self, turn: QualityTurn) -> bool:
         """Write the turn in one statement: a newer turn is never overwritten."""
         row = (turn.id, turn.date, turn.session_id, turn.scored_at, turn.problem, _encoded(turn))
-        return self._db.write(_PUT, *row).rowcount > 0
+        return self._db.write(_PUT_TURN, *row).rowcount > 0
 
     def get(self, id_: str) -> QualityTurn | None:
         found = self._db.row("SELECT document FROM kms_quality_log WHERE id = ?", id_)
@@ -173,7 +173,7 @@ class SqliteQualityLog(QualityLog):
 
     def known(self, ids: Collection[str]) -> set[str]:
         found = set[str]()
-        for page in pages(ids, _PAGE):
+        for page in pages(ids, _PAGE_IDS):
             query = f"SELECT id FROM kms_quality_log WHERE id IN ({', '.join('?' * len(page))})"
             found |= {row[0] for row in self._db.rows(query, *page)}
         return found
@@ -196,27 +196,27 @@ class SqliteQualityLog(QualityLog):
         yield from sorted(turns, key=lambda turn: (turn.date, turn.timestamp, turn.id))
 
     def verdicts_on(self, ids: Collection[str]) -> dict[str, Counts]:
-        self._list_days()
+        self._sum_unlisted_days()
         found: dict[str, Counts] = {}
-        for page in pages(ids, _PAGE):
-            query = f"SELECT item, {_COUNTS} FROM kms_quality_item WHERE item IN ({', '.join('?' * len(page))})"
+        for page in pages(ids, _PAGE_IDS):
+            query = f"SELECT item, {_COUNT_COLUMNS} FROM kms_quality_item WHERE item IN ({', '.join('?' * len(page))})"
             found |= {id_: Counts(*counts) for id_, *counts in self._db.rows(query, *page)}
         return found
 
-    def _list_days(self) -> None:
+    def _sum_unlisted_days(self) -> None:
         """Bring the items up to the days that were written since somebody looked, a day in a transaction."""
         for (date,) in self._db.rows("SELECT date FROM unlisted_day ORDER BY date"):
             with self._db.writing() as db:
                 query = "SELECT document FROM kms_quality_rollup WHERE date = ?"
                 document = db.execute(query, (date,)).fetchone()
                 day = self._decoded(document[0], DayRollup) if document else DayRollup(date)
-                was = {row[0] for row in db.execute("SELECT item FROM kms_quality_item_day WHERE date = ?", (date,))}
+                before = {row[0] for row in db.execute("SELECT item FROM kms_quality_item_day WHERE date = ?", (date,))}
                 db.execute("DELETE FROM kms_quality_item_day WHERE date = ?", (date,))
-                rows = ((item, date, *msgspec.structs.astuple(one)) for item, one in day.by_item.items())
+                rows = ((item, date, *msgspec.structs.astuple(counts)) for item, counts in day.by_item.items())
                 db.executemany("INSERT INTO kms_quality_item_day VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-                changed = [(item,) for item in was | set(day.by_item)]
+                changed = [(item,) for item in before | set(day.by_item)]
                 db.executemany("DELETE FROM kms_quality_item WHERE item = ?", changed)
-                db.executemany(_SUM, changed)
+                db.executemany(_SUM_DAYS, changed)
                 db.execute("DELETE FROM unlisted_day WHERE date = ?", (date,))
 
     def prune(self, before: str) -> int:
@@ -242,7 +242,7 @@ class SqliteQualityLog(QualityLog):
         """Remove all records in one transaction."""
         if ids:
             with self._db.writing() as db:
-                db.executemany("DELETE FROM kms_quality_discovery WHERE id = ?", ((one,) for one in ids))
+                db.executemany("DELETE FROM kms_quality_discovery WHERE id = ?", ((id_,) for id_ in ids))
 
     def put_answer(self, answer: SuggestionAnswer) -> bool:
         """Read and write the answer in one transaction."""

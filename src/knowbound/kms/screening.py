@@ -26,7 +26,7 @@ _INVISIBLE = re.compile(
 )
 _JOINER = re.compile("(?<=[^\x00-\x7f])[\u200c\u200d](?=[^\x00-\x7f])")
 _FLAG_EMOJI = re.compile("\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]{2,7}\U000e007f")
-_MOST_INVISIBLE = 6  # a pasted web page contains a few by accident
+_MOST_INVISIBLE_CHARACTERS = 6  # a pasted web page contains a few by accident
 _HIDDEN_CHARACTERS = {
     "an escape sequence": re.compile("[\x1b\x9b]"),
     "tag characters": re.compile("[\U000e0000-\U000e007f]"),
@@ -39,14 +39,14 @@ _HIDDEN_HTML = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 
-_AGENT = (
+_AGENT_NAMES = (
     r"(?:claude|chatgpt|copilot|gemini|codex|llms?|ais?|(?:ai|coding)\s+agents?|assistants?|agents?|language\s+models?)"
 )
-_RULES = (
+_RULE_NAMES = (
     r"(?:instructions?|directives?|guidelines?|guard\W?rails|rules|restrictions|orders|prompts?|polic(?:y|ies)"
     r"|(?:system|developer)\s+messages?)"
 )
-_SECRETS = (
+_SECRET_NAMES = (
     r"(?:\.env\b|credentials|id_rsa|\.ssh\b|private\s+keys?|api\s+keys?|secrets|passwords|tokens|conversation"
     r"|system\s+prompt)"
 )
@@ -54,19 +54,19 @@ _ATTACKS = {
     "override": (
         r"\b(?:ignor(?:e|ing)|disregard|forget|overrid(?:e|ing)|bypass|do\s+not\s+follow)\s+(?:\w+\s+){0,3}?"
         r"(?:all|any|previous|prior|above|earlier|preceding|your|existing|original)\b(?:\s+\w+){0,3}?"
-        rf"\s+{_RULES}\b",
+        rf"\s+{_RULE_NAMES}\b",
         r"\b(?:ignore|disregard|forget)\s+(?:everything|all|anything|what)\s+(?:that\s+)?(?:you\s+were|was|is)\s+"
         r"(?:told|said|given|above)",
-        rf"\b(?:your|prior|previous|earlier|safety)\s+(?:\w+\s+)?{_RULES}\s+(?:(?:are|is|were)\s+(?:now\s+)?"
+        rf"\b(?:your|prior|previous|earlier|safety)\s+(?:\w+\s+)?{_RULE_NAMES}\s+(?:(?:are|is|were)\s+(?:now\s+)?"
         r"(?:void|lifted|revoked|suspended|compromised)|no\s+longer\s+apply)",
         r"\b(?:ignor[aeiz]|vergiss|missachte|oublie|olvida|esque[cç]a|игнорируй|забудь)\w*\b.{0,30}"
         r"(?:anweisung|regeln|instrucc|instru[cç]|instructions\s+pr|istruzion|consignes|инструкц|указани)",
         r"(?:忽略|无视|忘记|不要遵守)[^。\n]{0,10}(?:之前|以上|先前|上述|前面|所有)[^。\n]{0,10}(?:指令|指示|规则|命令|限制)",
     ),
     "role": (
-        rf"\byou\s+are\s+(?:now|no\s+longer)\s+(?:an?\s+)?(?:{_AGENT}\b|dan\b|unrestricted|jailbroken"
+        rf"\byou\s+are\s+(?:now|no\s+longer)\s+(?:an?\s+)?(?:{_AGENT_NAMES}\b|dan\b|unrestricted|jailbroken"
         r"|in\s+(?:developer|admin|god|debug|jailbreak)\s+mode)",
-        rf"\b(?:unrestricted|uncensored|jailbroken)\s+{_AGENT}\b|\bpretend\s+(?:that\s+)?(?:you\s+are|to\s+be)\b",
+        rf"\b(?:unrestricted|uncensored|jailbroken)\s+{_AGENT_NAMES}\b|\bpretend\s+(?:that\s+)?(?:you\s+are|to\s+be)\b",
     ),
     "conceal": (
         r"\b(?:do\s+not|don'?t|never)\s+(?:tell|inform|notify|alert|show|warn)\s+(?:the|your)\s+"
@@ -76,7 +76,7 @@ _ATTACKS = {
         r"(?:不要|不得|请勿|禁止)(?:告诉|告知|通知|提醒)用户(?:这|本|此|该)",
     ),
     "exfiltration": (
-        rf"\b(?:send|post|upload|e-?mail|forward|leak|exfiltrate)\b[^.\n]{{0,60}}?{_SECRETS}.{{0,80}}?"
+        rf"\b(?:send|post|upload|e-?mail|forward|leak|exfiltrate)\b[^.\n]{{0,60}}?{_SECRET_NAMES}.{{0,80}}?"
         r"(?:https?://|\bto\s+\S+@\S+|attacker|pastebin|webhook|\d{1,3}(?:\.\d{1,3}){3})",
         r"\b(?:print|output|reveal|show|repeat|disclose|leak)\b(?:\W+\w+){0,3}?\W+"
         r"(?:your\s+(?:\w+\s+){0,2}?(?:prompt|instructions)|(?:the\s+)?(?:hidden|system|initial)\s+prompt)",
@@ -101,7 +101,7 @@ _ATTACKS = {
 }
 # Words that only an attack puts into a part of a page that is not shown.
 _HIDDEN_ORDER = (
-    rf"\b{_AGENT}\b|忽略|指令|\b(?:users?|instructions?|secrets?|password)\b"
+    rf"\b{_AGENT_NAMES}\b|忽略|指令|\b(?:users?|instructions?|secrets?|password)\b"
     r"|(?<![-\w])(?:ignore|run|execute|delete|send)\b(?!-)"
 )
 _SPACED_LETTERS = re.compile(r"(?<![^\W_])(?:[^\W\d_][ .*_\-]+){6,}")
@@ -149,15 +149,16 @@ def _readings(text: str) -> Iterator[str]:
 
 def _hidden_characters(text: str) -> str:
     """Name the invisible characters that carry a message, or return an empty string."""
-    seen = text if text.isascii() else _FLAG_EMOJI.sub("", text)
+    without_flags = text if text.isascii() else _FLAG_EMOJI.sub("", text)  # flags are made of tag characters
     for name, characters in _HIDDEN_CHARACTERS.items():
-        if characters.search(seen):
+        if characters.search(without_flags):
             return name
-    is_hiding = not text.isascii() and len(_INVISIBLE.findall(_JOINER.sub("", text))) > _MOST_INVISIBLE
+    is_hiding = not text.isascii() and len(_INVISIBLE.findall(_JOINER.sub("", text))) > _MOST_INVISIBLE_CHARACTERS
     return "invisible characters" if is_hiding else ""
 
 
 def _attack_in(text: str) -> Finding | None:
+    """Return the first attack that is no documented example."""
     documented = _DocumentedPhrases(text)
     for kind, expressions in _ATTACKS.items():
         for expression in expressions:
@@ -181,13 +182,13 @@ class _DocumentedPhrases:
         self._about_attacks: dict[tuple[int, int], bool] = {}  # by sentence
 
     def __contains__(self, phrase: re.Match[str]) -> bool:
-        at = bisect_right(self._quotes, phrase.start(), key=itemgetter(0)) - 1
-        if at < 0 or phrase.end() > self._quotes[at][1]:
+        quote = bisect_right(self._quotes, phrase.start(), key=itemgetter(0)) - 1  # the last that begins before
+        if quote < 0 or phrase.end() > self._quotes[quote][1]:
             return False
-        before = bisect_right(self._ends, phrase.start(), key=itemgetter(1))
-        after = bisect_left(self._ends, phrase.end(), key=itemgetter(0))
-        start = self._ends[before - 1][1] if before else 0
-        end = self._ends[after][0] if after < len(self._ends) else len(self._text)
+        ends_before = bisect_right(self._sentence_ends, phrase.start(), key=itemgetter(1))
+        next_end = bisect_left(self._sentence_ends, phrase.end(), key=itemgetter(0))
+        start = self._sentence_ends[ends_before - 1][1] if ends_before else 0
+        end = self._sentence_ends[next_end][0] if next_end < len(self._sentence_ends) else len(self._text)
         if (start, end) not in self._about_attacks:
             sentence = _QUOTED.sub(" ", self._text[start:end])
             self._about_attacks[start, end] = bool(_ABOUT_ATTACKS.search(sentence))
@@ -198,5 +199,5 @@ class _DocumentedPhrases:
         return [quote.span() for quote in _QUOTED.finditer(self._text)]
 
     @cached_property
-    def _ends(self) -> list[tuple[int, int]]:
+    def _sentence_ends(self) -> list[tuple[int, int]]:
         return [end.span() for end in _SENTENCE_END.finditer(self._text)]

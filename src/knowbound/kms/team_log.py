@@ -58,9 +58,9 @@ try:
 except ImportError as error:
     raise missing("mongo") from error
 
-_PAGE = 200
-_OURS = ("_id", "date", "expires", "origin")  # fields of a document that are none of its value
-_MAPS = {
+_PAGE_IDS = 200
+_OWN_FIELDS = ("_id", "date", "expires", "origin")  # fields of a document that are none of its value
+_MAP_FIELDS = {
     field.name
     for struct in (DayRollup, Durations)
     for field in msgspec.structs.fields(struct)
@@ -78,8 +78,8 @@ _CORRECTIVE: dict[str, Any] = {
     "other_items.verdict.contradicted": True,
     "tool_calls.corrected": {"$gt": ""},
 }
-_MARK = ("made_at", "turns", "newest")  # a day with others was written anew
-_LISTED = "listed days"  # the note of the days that `kms_quality_item` has: date → when it was made
+_WRITTEN_AT = ("made_at", "turns", "newest")  # fields of a day; with other values it was written anew
+_LISTED_DAYS_NOTE = "listed days"  # the note of the days that `kms_quality_item` has: date → when it was made
 _Write = pymongo.ReplaceOne[Document] | pymongo.UpdateOne | pymongo.DeleteOne
 
 
@@ -171,47 +171,47 @@ class MongoQualityLog(QualityLog):
         yield from self._turns(ids)
 
     def corrective(self, date: str) -> Iterator[QualityTurn]:
-        known: dict[str, tuple[str, str]] = {}
+        order: dict[str, tuple[str, str]] = {}  # date and time by id
         for name, value in _CORRECTIVE.items():
             with self._server.recovering():
                 for found in self._log.find({"date": {"$gte": date}, name: value}, {"date": 1, "timestamp": 1}):
-                    known[found["_id"]] = (found["date"], found.get("timestamp", ""))
-        yield from self._turns(sorted(known, key=lambda id_: (*known[id_], id_)))
+                    order[found["_id"]] = (found["date"], found.get("timestamp", ""))
+        yield from self._turns(sorted(order, key=lambda id_: (*order[id_], id_)))
 
     def verdicts_on(self, ids: Collection[str]) -> dict[str, Counts]:
-        self._list_days()
-        known = self._server.found(self._items, ids, {"days": 0})
-        return {one["_id"]: Counts(*(int(one.get(name, 0)) for name in COUNTS)) for one in known}
+        self._sum_unlisted_days()
+        items = self._server.found(self._items, ids, {"days": 0})
+        return {item["_id"]: Counts(*(int(item.get(name, 0)) for name in COUNTS)) for item in items}
 
-    def _list_days(self) -> None:
+    def _sum_unlisted_days(self) -> None:
         """Bring the items up to the days that were written since somebody looked; each write may be repeated."""
-        listed = msgspec.json.decode(self.note(_LISTED) or b"{}", type=dict[str, str])
+        listed = msgspec.json.decode(self.note(_LISTED_DAYS_NOTE) or b"{}", type=dict[str, str])
         with self._server.recovering():
-            found = self._rollup.find({}, dict.fromkeys(_MARK, 1))
-            made = {one["_id"]: " ".join(str(one.get(name, "")) for name in _MARK) for one in found}
-        changed = sorted(date for date, time in made.items() if listed.get(date) != time)
+            found = self._rollup.find({}, dict.fromkeys(_WRITTEN_AT, 1))
+            days = {day["_id"]: " ".join(str(day.get(name, "")) for name in _WRITTEN_AT) for day in found}
+        changed = sorted(date for date, written_at in days.items() if listed.get(date) != written_at)
         for date in changed:
             with self._server.recovering():
                 day = self._rollup.find_one({"_id": date})
-                was = {one["_id"] for one in self._items.find({"days.date": date}, {"_id": 1})}
-            now = _value(day, DayRollup).by_item if day else {}
-            for page in pages(sorted(was | set(now)), _PAGE):
+                before = {item["_id"] for item in self._items.find({"days.date": date}, {"_id": 1})}
+            counts = _value(day, DayRollup).by_item if day else {}
+            for page in pages(sorted(before | set(counts)), _PAGE_IDS):
                 self._write(
                     self._items,
                     [
-                        pymongo.UpdateOne({"_id": {"$eq": id_}}, _with_day(date, now.get(id_)), upsert=True)
+                        pymongo.UpdateOne({"_id": {"$eq": id_}}, _with_day(date, counts.get(id_)), upsert=True)
                         for id_ in page
                     ],
                 )
         if changed:
-            self.put_note(_LISTED, msgspec.json.encode(made))
+            self.put_note(_LISTED_DAYS_NOTE, msgspec.json.encode(days))
 
     def prune(self, before: str) -> int:
         """Remove the turns of the days before this day, and return their number. The TTL index removes them, too."""
         old, gone = {"date": {"$lt": before}}, 0
         while True:
-            with self._server.recovering(_PAGE):
-                ids = [found["_id"] for found in self._log.find(old, {"_id": 1}).limit(_PAGE)]
+            with self._server.recovering(_PAGE_IDS):
+                ids = [found["_id"] for found in self._log.find(old, {"_id": 1}).limit(_PAGE_IDS)]
             if not ids:
                 return gone
             gone += self._write(self._log, [pymongo.DeleteOne({"_id": {"$eq": id_}} | old) for id_ in ids])
@@ -232,7 +232,8 @@ class MongoQualityLog(QualityLog):
         """Replace each record as a whole; it keeps the origin of its turn, wherever the contradiction was found."""
         given = list(records)
         turns = {f"{record.session_id}/{record.turn_id}" for record in given}
-        origins = {one["_id"]: one.get("origin", "") for one in self._server.found(self._log, turns, {"origin": 1})}
+        found = self._server.found(self._log, turns, {"origin": 1})
+        origins = {turn["_id"]: turn.get("origin", "") for turn in found}
         writes: list[_Write] = []
         documents = []
         for record in given:
@@ -280,11 +281,11 @@ class MongoQualityLog(QualityLog):
 
     def erase(self, is_gone: Callable[[KeptDocument], bool], *, preview: bool) -> ErasedDocuments:
         """Remove selected turns and the words of selected records; with `preview`, only return them."""
-        turns = list(self._turns([found["_id"] for found in self._kept(self._log) if is_gone(self._kept_as(found))]))
-        ids = {found["_id"] for found in self._kept(self._discovery) if is_gone(self._kept_as(found))}
+        turns = list(self._turns(self._selected_ids(self._log, is_gone)))
+        ids = frozenset(self._selected_ids(self._discovery, is_gone))
         records = [record for record in self.discoveries() if record.id in ids]
         if not preview:
-            for page in pages(turns, _PAGE):
+            for page in pages(turns, _PAGE_IDS):
                 self._write(self._log, [pymongo.DeleteOne({"_id": {"$eq": turn.id}}) for turn in page])
             self._blank([record.id for record in records])
         return ErasedDocuments(turns, records)
@@ -295,7 +296,7 @@ class MongoQualityLog(QualityLog):
             with self._server.recovering():
                 ids = [found["_id"] for found in collection.find({}, {"_id": 1})]
             for document in self._server.found(collection, ids):
-                yield collection.name, bson.encode(document), is_gone(self._kept_as(document))
+                yield collection.name, bson.encode(document), is_gone(self._as_kept(document))
 
     def close(self) -> None:
         self._server.close()
@@ -304,22 +305,27 @@ class MongoQualityLog(QualityLog):
         with self._server.recovering():
             return [_value(document, kind) for document in self._server.database[name].find()]
 
-    def _kept(self, collection: MongoCollection[Document]) -> list[Document]:
+    def _selected_ids(
+        self, collection: MongoCollection[Document], is_gone: Callable[[KeptDocument], bool]
+    ) -> list[str]:
         with self._server.recovering():
-            return list(collection.find({}, {"session_id": 1, "timestamp": 1, "raised": 1, "origin": 1}))
+            found = list(collection.find({}, {"session_id": 1, "timestamp": 1, "raised": 1, "origin": 1}))
+        return [document["_id"] for document in found if is_gone(self._as_kept(document))]
 
-    def _kept_as(self, document: Document) -> KeptDocument:
+    def _as_kept(self, document: Document) -> KeptDocument:
+        """Return the fields by which a turn or a record is selected to be erased."""
         time = document.get("timestamp") or document.get("raised") or ""
         is_own = bool(self._origin) and document.get("origin") == self._origin
         return KeptDocument(str(document.get("session_id", "")), str(time), is_own)
 
     def _turns(self, ids: Sequence[str]) -> Iterator[QualityTurn]:
         """Yield the turns in this order, without those that were removed meanwhile."""
-        for page in pages(ids, _PAGE):
+        for page in pages(ids, _PAGE_IDS):
             found = {document["_id"]: document for document in self._server.found(self._log, page)}
             yield from (_value(found[id_], QualityTurn) for id_ in page if id_ in found)
 
     def _blank(self, ids: Sequence[str]) -> None:
+        """Remove the words of sessions from these records and from the answers to them."""
         words = {"$unset": {"note": "", "content": ""}}
         self._write(self._answer, [pymongo.UpdateOne({"_id": {"$eq": id_}}, words) for id_ in ids])
         blank = {"$set": {"session_id": "", "turn_id": "", "statement": ""}}  # last: they are found by session
@@ -337,7 +343,7 @@ class MongoQualityLog(QualityLog):
             try:
                 return int(collection.bulk_write(writes, ordered=False).deleted_count)
             except BulkWriteError as error:
-                if {one.get("code") for one in error.details.get("writeErrors", ())} != {DUPLICATE}:
+                if {failure.get("code") for failure in error.details.get("writeErrors", ())} != {DUPLICATE}:
                     raise
                 return int(collection.bulk_write(writes, ordered=False).deleted_count)  # after a concurrent insert
 
@@ -372,11 +378,11 @@ def _document(value: QualityTurn | DayRollup | Discovery | SuggestionAnswer) -> 
 
 
 def _with_arrays(value: Any, *, is_map: bool = False) -> Any:
-    """Turn maps into arrays, at every depth."""
+    """Turn the maps of a rollup into arrays of {key, value}, at every depth."""
     if isinstance(value, dict):
         if is_map:
             return [{"key": key, "value": _with_arrays(one)} for key, one in value.items()]
-        return {name: _with_arrays(one, is_map=name in _MAPS) for name, one in value.items()}
+        return {name: _with_arrays(one, is_map=name in _MAP_FIELDS) for name, one in value.items()}
     return [_with_arrays(one) for one in value] if isinstance(value, list | tuple) else value
 
 
@@ -387,12 +393,13 @@ def _with_maps(value: Any, *, is_map: bool = False) -> Any:
             return {entry["key"]: _with_maps(entry["value"]) for entry in value}
         return [_with_maps(one) for one in value]
     if isinstance(value, dict):
-        return {name: _with_maps(one, is_map=name in _MAPS) for name, one in value.items()}
+        return {name: _with_maps(one, is_map=name in _MAP_FIELDS) for name, one in value.items()}
     return int(value) if isinstance(value, Int64) else value
 
 
 def _value(document: Document, kind: type[Logged]) -> Logged:
-    fields = {name: value for name, value in document.items() if name not in _OURS}
+    """Return the value of a document that `_document` made. Raises StoreError."""
+    fields = {name: value for name, value in document.items() if name not in _OWN_FIELDS}
     if kind is DayRollup:
         fields["date"] = document["_id"]
     try:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 FINDINGS, AUDITED, REVIEW = "findings", "audited", "review"
 RESULT, SESSION, TURN = "knowbound_result", "knowbound_session", "knowbound_turn"
-_AT_ONCE = 100  # results of one command: a session has up to some 100 KB
-_SESSION = [name for name in ListedSession._fields if name != "key"]
+_RESULTS_AT_ONCE = 100  # in one command: a session has up to some 100 KB
+_SESSION_FIELDS = [name for name in ListedSession._fields if name != "key"]
 _Decoded = TypeVar("_Decoded", Findings, AuditedSession)
 
 
@@ -71,16 +71,16 @@ class MongoResults(ResultPages):
         self._server, self._pymongo, self._binary = MongoConnection(url, refusal="results-invalid"), pymongo, Binary
         database = self._server.database
         self._results, self._sessions, self._turns = database[RESULT], database[SESSION], database[TURN]
-        newest = [("ended", -1), ("_id", -1)], [("time", -1), ("_id", -1)]
-        by_session = [[], ["project"], ["agent"]]
-        by_turn = [[], ["project"], ["diagnosis"], ["project", "diagnosis"]]
+        newest_sessions, newest_turns = [("ended", -1), ("_id", -1)], [("time", -1), ("_id", -1)]
+        session_filters = [[], ["project"], ["agent"]]
+        turn_filters = [[], ["project"], ["diagnosis"], ["project", "diagnosis"]]
         with self._server.preparing():
             self._sessions.create_indexes(
-                [pymongo.IndexModel([*((name, 1) for name in names), *newest[0]]) for names in by_session]
+                [pymongo.IndexModel([*((name, 1) for name in names), *newest_sessions]) for names in session_filters]
                 + [pymongo.IndexModel(name) for name in ("session", "names", "key")]
             )
             self._turns.create_indexes(
-                [pymongo.IndexModel([*((name, 1) for name in names), *newest[1]]) for names in by_turn]
+                [pymongo.IndexModel([*((name, 1) for name in names), *newest_turns]) for names in turn_filters]
                 + [pymongo.IndexModel(name) for name in ("session", "key")]
             )
             self._results.create_indexes([pymongo.IndexModel(["kind", "key", "state"])])
@@ -93,26 +93,26 @@ class MongoResults(ResultPages):
 
     def states(self, kind: str, keys: Collection[str]) -> dict[str, str]:
         """Return the state of each of these results that is stored."""
-        found: dict[str, str] = {}
+        states: dict[str, str] = {}
         for page in pages(sorted(keys), 1000):
             with self._server.recovering(len(page)):  # by the index alone, which has no bodies
-                wanted = self._results.find({"kind": kind, "key": {"$in": page}}, {"_id": 0, "key": 1, "state": 1})
-                found |= {one["key"]: one["state"] for one in wanted}
-        return found
+                documents = self._results.find({"kind": kind, "key": {"$in": page}}, {"_id": 0, "key": 1, "state": 1})
+                states |= {document["key"]: document["state"] for document in documents}
+        return states
 
     def stored(self, kind: str, wanted: Sequence[_Keyed]) -> Iterator[tuple[_Keyed, bytes]]:
         """Yield those results whose stored state is the wanted one."""
         decoder: msgspec.msgpack.Decoder[Any] = _audited if kind == AUDITED else _findings
-        by_id = {f"{kind}|{one.key}": one for one in wanted}
-        for one in self._server.found(self._results, by_id, {"state": 1, "body": 1}):
-            if one["state"] == by_id[one["_id"]].state:
+        by_id = {f"{kind}|{result.key}": result for result in wanted}
+        for document in self._server.found(self._results, by_id, {"state": 1, "body": 1}):
+            if document["state"] == by_id[document["_id"]].state:
                 with suppress(msgspec.MsgspecError):  # of another version, or no result: it is read here
-                    decoder.decode(one["body"])
-                    yield by_id[one["_id"]], bytes(one["body"])
+                    decoder.decode(document["body"])
+                    yield by_id[document["_id"]], bytes(document["body"])
 
     def put(self, kind: str, rows: Iterable[tuple[str, str, bytes]]) -> None:
         """Store results (key, state, msgpack) in place of earlier ones, and their rows for pages."""
-        for page in pages(list(rows), _AT_ONCE):
+        for page in pages(list(rows), _RESULTS_AT_ONCE):
             self._put_rows(kind, page)
             replaced = [
                 self._pymongo.ReplaceOne(
@@ -141,8 +141,8 @@ class MongoResults(ResultPages):
             rows = list(session_rows(key, body, None) if kind == FINDINGS else session_rows(key, None, body))
             for row in rows:
                 id_ = f"{key}|{row.session}"
-                put, new = _fields(key, row, kind)
-                change = {"$set": put} | ({"$setOnInsert": new} if new else {})
+                own, initial = _set_and_set_on_insert(key, row, kind)
+                change = {"$set": own} | ({"$setOnInsert": initial} if initial else {})
                 sessions.append(self._pymongo.UpdateOne({"_id": id_}, change, upsert=True))
                 turns += [
                     self._pymongo.ReplaceOne({"_id": f"{id_}|{number:06}"}, document, upsert=True)
@@ -191,14 +191,14 @@ class MongoResults(ResultPages):
     def sessions(
         self, *, project: str = "", agent: str = "", since: str = "", after: str = "", most: int = PAGE
     ) -> ResultPage[ListedSession]:
-        wanted = _given(project=project, agent=agent) | ({"ended": {"$gte": since}} if since else {})
+        wanted = _not_empty(project=project, agent=agent) | ({"ended": {"$gte": since}} if since else {})
         found = self._page(self._sessions, wanted, "ended", after, most)
-        return paged(found, most, _listed, lambda one: (one["ended"], one["_id"]))
+        return paged(found, most, _listed_session, lambda one: (one["ended"], one["_id"]))
 
     def turns(
         self, *, project: str = "", diagnosis: str = "", after: str = "", most: int = PAGE
     ) -> ResultPage[ListedTurn]:
-        found = self._page(self._turns, _given(project=project, diagnosis=diagnosis), "time", after, most)
+        found = self._page(self._turns, _not_empty(project=project, diagnosis=diagnosis), "time", after, most)
         return paged(found, most, _listed_turn, lambda one: (one["time"], one["_id"]))
 
     def session(self, session: str) -> StoredSession:
@@ -207,12 +207,12 @@ class MongoResults(ResultPages):
         findings: Findings | None = None
         audited: AuditedSession | None = None
         for key in keys:
-            findings = findings or self._of(FINDINGS, key, session, _findings)
-            audited = audited or self._of(AUDITED, key, session, _audited)
+            findings = findings or self._decoded_session(FINDINGS, key, session, _findings)
+            audited = audited or self._decoded_session(AUDITED, key, session, _audited)
         return StoredSession(findings, audited)
 
     def counts(self, by: CountedBy, *, project: str = "", session: str = "") -> dict[str, int]:
-        wanted = {"$match": _given(project=project, session=session)}
+        wanted = {"$match": _not_empty(project=project, session=session)}
         steps = [wanted, {"$group": {"_id": f"${by}", "n": {"$sum": 1}}}, {"$sort": {"n": -1, "_id": 1}}]
         with self._server.recovering():
             found = (self._turns if by == "diagnosis" else self._sessions).aggregate(steps)
@@ -224,32 +224,34 @@ class MongoResults(ResultPages):
             return list(dict.fromkeys(one["key"] for one in found))
 
     def _page(self, collection: Any, wanted: Mapping[str, Any], order: str, after: str, most: int) -> list[Document]:
+        """Return the documents after a cursor, newest first, and one more if there are: it says so to `paged`."""
         time, _, id_ = after.partition("|")
         last = {"$or": [{order: {"$lt": time}}, {order: time, "_id": {"$lt": id_}}]} if id_ else {}
         query = {"$and": [wanted, last]} if wanted and last else wanted or last
         with self._server.recovering():
             return list(collection.find(query).sort([(order, -1), ("_id", -1)]).limit(most + 1))
 
-    def _of(
+    def _decoded_session(
         self, kind: str, key: str, session: str, decoder: msgspec.msgpack.Decoder[list[_Decoded]]
     ) -> _Decoded | None:
         body = self.body(kind, key)
-        return next((one for one in decoder.decode(body) if one.session == session), None) if body else None
+        found = decoder.decode(body) if body else []
+        return next((stored for stored in found if stored.session == session), None)
 
 
 _findings = msgspec.msgpack.Decoder(list[Findings])
 _audited = msgspec.msgpack.Decoder(list[AuditedSession])
 
 
-def _given(**values: str) -> dict[str, Any]:
+def _not_empty(**values: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value}
 
 
-def _fields(key: str, row: SessionRow, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what this kind of result sets of a session, and what a document has until the other kind comes."""
-    given = msgspec.structs.asdict(row) | {"key": key}
-    audited = {"audited": len(given.pop("audited"))}
-    return (given, {"audited": 0}) if kind == FINDINGS else (audited, given)
+def _set_and_set_on_insert(key: str, row: SessionRow, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields that this kind of result sets, and those that a document has until the other kind comes."""
+    fields = msgspec.structs.asdict(row) | {"key": key}
+    audited = {"audited": len(fields.pop("audited"))}
+    return (fields, {"audited": 0}) if kind == FINDINGS else (audited, fields)
 
 
 def _turns(key: str, row: SessionRow) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -258,12 +260,12 @@ def _turns(key: str, row: SessionRow) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, {"key": key} | fields
 
 
-def _listed(one: Document) -> ListedSession:
-    return ListedSession(one["key"], *(one[name] for name in _SESSION))
+def _listed_session(document: Document) -> ListedSession:
+    return ListedSession(document["key"], *(document[name] for name in _SESSION_FIELDS))
 
 
-def _listed_turn(one: Document) -> ListedTurn:
-    return ListedTurn(*(one[name] for name in ListedTurn._fields))
+def _listed_turn(document: Document) -> ListedTurn:
+    return ListedTurn(*(document[name] for name in ListedTurn._fields))
 
 
 # What a run does
@@ -275,7 +277,7 @@ def open_results(settings: Settings) -> SqliteResults | MongoResults:
 
 
 def taken_over(kind: str, settings: Settings) -> Callable[[Sequence[_Keyed]], Iterator[tuple[_Keyed, bytes]]] | None:
-    """Return what finds results that another machine of the team has made; None without a team."""
+    """Return the function that yields results which another machine of the team has made; None without a team."""
     if not settings.cluster_mongo_url:
         return None
 
@@ -303,16 +305,16 @@ def publish(settings: Settings, judged: Iterable[str] = ()) -> None:
     before = oldest_kept(settings.cluster_keep_days)
     with closing(SqliteResults(settings.home)) as listed:
         again_judged = set(listed.keys_of(judged))
-        old = listed.keys_ended_before(before)
+        too_old = listed.keys_ended_before(before)
     observed, audited = Observed(settings.home), Audited(settings.home)
     with closing(MongoResults(settings.cluster_mongo_url)) as results, closing(observed), closing(audited):
         if before:
             results.remove_ended_before(before)
         for kind, store in ((FINDINGS, observed), (AUDITED, audited)):
-            states = {key: state for key, state in store.states().items() if key not in old}
-            own = {key: state for key, state in states.items() if state and not state.startswith(UNJUDGED)}
-            known = results.states(kind, own)
+            states = {key: state for key, state in store.states().items() if key not in too_old}
+            finished = {key: state for key, state in states.items() if state and not state.startswith(UNJUDGED)}
+            published = results.states(kind, finished)
             again = again_judged if kind == AUDITED else ()
-            new = [key for key, state in own.items() if known.get(key) != state or key in again]
-            for page in pages(new, _AT_ONCE):
-                results.put(kind, [(key, own[key], body) for key, body in store.bodies(page)])
+            to_publish = [key for key, state in finished.items() if published.get(key) != state or key in again]
+            for page in pages(to_publish, _RESULTS_AT_ONCE):
+                results.put(kind, [(key, finished[key], body) for key, body in store.bodies(page)])

@@ -16,11 +16,11 @@ from knowbound.kms.screening import screened
 from knowbound.text.printable import shorten
 from knowbound.text.redact import redact
 
-_MAX_CONTENT = 20_000  # code points: about 5,000 tokens, far more than a bundle gives to one item
-_MAX_LABEL = 200
-_MAX_NOTE = 2_000
+_MAX_CONTENT_CHARACTERS = 20_000  # about 5,000 tokens, far more than a bundle gives to one item
+_MAX_LABEL_CHARACTERS = 200
+_MAX_NOTE_CHARACTERS = 2_000
 _MAX_RELATIONSHIPS = 100
-_MAX_METADATA = 64_000  # bytes of JSON
+_MAX_METADATA_BYTES = 64_000  # as JSON
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/+-]{0,127}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _Kind = TypeVar("_Kind", bound=StrEnum)
@@ -62,14 +62,14 @@ def checked(draft: NewItem, id_: str, now: str) -> Item:
 
     Measured quality belongs to the wording that was injected: the item starts without one.
     """
-    content = _text(draft.content, "content", _MAX_CONTENT)
+    content = _text(draft.content, "content", _MAX_CONTENT_CHARACTERS)
     if not content:
-        raise _wrong("The content is empty.")
+        raise _invalid("The content is empty.")
     item = Item(
         id=checked_id(draft.id or id_),
         content=content,
-        type=_kind(ItemType, draft.type, "type"),
-        source=_kind(ItemSource, draft.source, "source"),
+        type=_enum_member(ItemType, draft.type, "type"),
+        source=_enum_member(ItemSource, draft.source, "source"),
         subject=_label(draft.subject, "subject"),
         user=_label(draft.user, "user"),
         timestamp=_time(draft.timestamp) or now,
@@ -85,47 +85,48 @@ def checked(draft: NewItem, id_: str, now: str) -> Item:
 def checked_id(id_: str) -> str:
     """Return the id, or raise an error if its form is wrong."""
     if not isinstance(id_, str) or not _ID.fullmatch(id_):
-        raise _wrong(f"An id is 1 to 128 letters, digits and . _ : @ / + -, not {_shown(id_)}.")
+        raise _invalid(f"An id is 1 to 128 letters, digits and . _ : @ / + -, not {_shown(id_)}.")
     return id_
 
 
 def checked_flag(kind: str) -> FlagKind:
     """Return the flag of this name."""
-    return _kind(FlagKind, kind, "flag")
+    return _enum_member(FlagKind, kind, "flag")
 
 
 def checked_note(text: str) -> str:
     """Return the reason for a correction, checked like content: agents see it."""
-    return _text(text, "note", _MAX_NOTE)
+    return _text(text, "note", _MAX_NOTE_CHARACTERS)
 
 
 def _label(text: str, what: str) -> str:
-    text = _text(text, what, _MAX_LABEL)
+    """Return a short text of one line, checked like content."""
+    text = _text(text, what, _MAX_LABEL_CHARACTERS)
     if "\n" in text:
-        raise _wrong(f"The {what} must be one line.")
+        raise _invalid(f"The {what} must be one line.")
     return text
 
 
 def _confidence(value: float) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not 0 <= value <= 1:  # false for NaN and infinity, too
-        raise _wrong(f"Confidence is a number from 0 to 1, not {_shown(value)}.")
+        raise _invalid(f"Confidence is a number from 0 to 1, not {_shown(value)}.")
     return float(value)
 
 
 def _text(text: str, what: str, longest: int) -> str:
     """Return the text in a form that every backend can hold, or refuse it: it may hold no secret and no attack."""
     if not isinstance(text, str):
-        raise _wrong(f"The {what} must be text, not {_shown(text)}.")
+        raise _invalid(f"The {what} must be text, not {_shown(text)}.")
     if len(text) > longest:
-        raise _wrong(f"The {what} has {len(text):,} characters; {longest:,} are allowed. Try: split it into items.")
+        raise _invalid(f"The {what} has {len(text):,} characters; {longest:,} are allowed. Try: split it into items.")
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise _wrong(f"The {what} is not valid Unicode at character {error.start}.") from error
+        raise _invalid(f"The {what} is not valid Unicode at character {error.start}.") from error
     text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
     if found := _CONTROL.search(text):
-        raise _wrong(f"The {what} holds the control character U+{ord(found[0]):04X}.")
+        raise _invalid(f"The {what} holds the control character U+{ord(found[0]):04X}.")
     if (redacted := redact(text)) != text:
         kind = next(iter(re.findall(r"\[redacted:([a-z-]+)\]", redacted)), "secret")
         raise InputError("item-secret", f"The {what} holds a secret ({kind}). Say where it is kept instead.")
@@ -136,19 +137,19 @@ def _text(text: str, what: str, longest: int) -> str:
     return text
 
 
-def _kind(kinds: type[_Kind], value: str, what: str) -> _Kind:
+def _enum_member(kinds: type[_Kind], value: str, what: str) -> _Kind:
     try:
         return kinds(value)
     except ValueError:
-        raise _wrong(f"Unknown {what} {_shown(value)}. Known are {', '.join(kinds)}.") from None
+        raise _invalid(f"Unknown {what} {_shown(value)}. Known are {', '.join(kinds)}.") from None
 
 
 def _relationships(edges: tuple[Relationship, ...]) -> tuple[Relationship, ...]:
     if len(edges) > _MAX_RELATIONSHIPS:
-        raise _wrong(f"An item has at most {_MAX_RELATIONSHIPS} relationships, not {len(edges)}.")
+        raise _invalid(f"An item has at most {_MAX_RELATIONSHIPS} relationships, not {len(edges)}.")
     for edge in edges:
         if not isinstance(edge.kind, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,49}", edge.kind):
-            raise _wrong(f"A kind of relationship is a word such as depends_on, not {_shown(edge.kind)}.")
+            raise _invalid(f"A kind of relationship is a word such as depends_on, not {_shown(edge.kind)}.")
     return tuple(Relationship(edge.kind, checked_id(edge.target)) for edge in edges)
 
 
@@ -159,7 +160,7 @@ def _time(text: str) -> str:
     try:
         moment = datetime.fromisoformat(text)
     except (TypeError, ValueError):
-        raise _wrong(f"A timestamp is ISO 8601, for example 2026-11-01T10:00:00Z, not {_shown(text)}.") from None
+        raise _invalid(f"A timestamp is ISO 8601, for example 2026-11-01T10:00:00Z, not {_shown(text)}.") from None
     return utc(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
@@ -173,13 +174,13 @@ def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
         encoded = msgspec.json.encode(metadata)
         msgspec.json.decode(encoded)
     except (TypeError, ValueError, RecursionError) as error:
-        raise _wrong(f"The metadata cannot be stored as JSON: {error}.") from error
-    if len(encoded) > _MAX_METADATA:
-        raise _wrong(f"The metadata has {len(encoded):,} bytes; {_MAX_METADATA:,} are allowed.")
+        raise _invalid(f"The metadata cannot be stored as JSON: {error}.") from error
+    if len(encoded) > _MAX_METADATA_BYTES:
+        raise _invalid(f"The metadata has {len(encoded):,} bytes; {_MAX_METADATA_BYTES:,} are allowed.")
     return metadata
 
 
-def _wrong(message: str) -> InputError:
+def _invalid(message: str) -> InputError:
     return InputError("item-invalid", f"{message} Nothing was changed.")
 
 

@@ -51,7 +51,7 @@ _LARGEST_NUMBER = 10**12  # a larger number is a mistake
 _LONGEST_NUMBER = 18  # characters
 _CLASSIFIER = "hedgingClassifier"  # specification 1, section 4, source 3
 _LARGEST_FILE = 64_000  # bytes of eval.yaml
-_SHOWN = 300  # characters of an error
+_MOST_OF_AN_ERROR = 300  # characters of an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ _RUN_ANYWHERE = "model."
 _NONE = "none"  # what an empty name of an earlier version meant
 _DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
-_ALSO = {setting.also: setting.key for setting in SETTINGS if setting.also}  # the spelling of specification 1
+_OTHER_SPELLINGS = {setting.also: setting.key for setting in SETTINGS if setting.also}  # those of specification 1
 
 
 def load(
@@ -247,33 +247,23 @@ def load(
 ) -> Settings:
     """Return the settings of a project. Untrusted settings raise ConfigError; `ignore_untrusted` leaves them out."""
     environ = os.environ if environ is None else environ
-    given = {name: value for name, value in (flags or {}).items() if value is not None}
-    for key in TAKEN_OUT:
-        if variable(key) in environ:
-            raise taken_out(variable(key), key)
-    old = {key: new for key, new in REPLACED.items() if variable(key) in environ}
-    by_environment = {_BY_KEY[new].name: environ[variable(key)].strip() or _NONE for key, new in old.items()}
-    by_environment |= {
-        setting.name: parsed(setting, environ[setting.env]) for setting in SETTINGS if setting.env in environ
-    }
-    if "KNOWBOUND_MODEL" in environ:  # for every task that has no variable of its own
-        every = {setting.name: "" for setting in SETTINGS if setting.key.startswith("model.tasks.")}
-        by_environment = {**every, "model_name": environ["KNOWBOUND_MODEL"].strip() or _NONE} | by_environment
-    user_file, users, users_old = _user_values()
-    file, projects, projects_old = _project_values(root)
-    risky = {_BY_KEY[setting.key].name: setting for setting in _risky(root, projects, users)}
-    used = {name: setting for name, setting in risky.items() if name not in by_environment | given}
-    if used and not is_trusted(root, list(risky.values())):
+    by_flags = {name: value for name, value in (flags or {}).items() if value is not None}
+    by_environment, old_variables = _environment_values(environ)
+    user_file, user_values, old_user_keys = _user_values()
+    file, project_values, old_project_keys = _project_values(root)
+    risky = {_BY_KEY[setting.key].name: setting for setting in _risky(root, project_values, user_values)}
+    risky_in_use = {name: setting for name, setting in risky.items() if name not in by_environment | by_flags}
+    if risky_in_use and not is_trusted(root, list(risky.values())):
         if not ignore_untrusted:
             assert file is not None
-            raise refusal(file, list(used.values()), user_file)
-        projects = {name: value for name, value in projects.items() if name not in used}
-        used = {}
-    for name, setting in used.items():
+            raise refusal(file, list(risky_in_use.values()), user_file)
+        project_values = {name: value for name, value in project_values.items() if name not in risky_in_use}
+        risky_in_use = {}
+    for name, setting in risky_in_use.items():
         if setting.risk is Risk.PROGRAM:
-            projects[name] = absolute_command(setting.value, root, always=setting.key.startswith(_RUN_ANYWHERE))
-    values = users | projects | by_environment | given
-    if values.get("items_files"):
+            project_values[name] = absolute_command(setting.value, root, always=setting.key.startswith(_RUN_ANYWHERE))
+    values = user_values | project_values | by_environment | by_flags
+    if values.get("items_files"):  # the files are a backend of their own
         values["kms_backends"] = tuple(dict.fromkeys((*values.get("kms_backends", ("sqlite",)), "files")))
     policy = load_policy()
     home = Path(environ["KNOWBOUND_HOME"]).expanduser() if environ.get("KNOWBOUND_HOME") else root / ".knowbound"
@@ -281,14 +271,28 @@ def load(
         root=root,
         home=home,
         home_is_given=bool(environ.get("KNOWBOUND_HOME")),
-        source=str(file or (user_file if users else "defaults")),
-        from_project=frozenset(projects.keys() - by_environment.keys() - given.keys()),
-        replaced=tuple(dict.fromkeys((*map(variable, old), *projects_old, *users_old))),
-        replaced_by_user=(*map(variable, old), *users_old),
+        source=str(file or (user_file if user_values else "defaults")),
+        from_project=frozenset(project_values.keys() - by_environment.keys() - by_flags.keys()),
+        replaced=tuple(dict.fromkeys((*old_variables, *old_project_keys, *old_user_keys))),
+        replaced_by_user=(*old_variables, *old_user_keys),
         providers=policy.providers,
         policy=tuple(policy.files),
         **policy.limited(values, _DEFAULTS),
     )
+
+
+def _environment_values(environ: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
+    """Return the values of variables by field, and the variables of earlier versions among them."""
+    for key in TAKEN_OUT:
+        if variable(key) in environ:
+            raise taken_out(variable(key), key)
+    old = {variable(key): new for key, new in REPLACED.items() if variable(key) in environ}
+    values = {_BY_KEY[new].name: environ[name].strip() or _NONE for name, new in old.items()}
+    values |= {setting.name: parsed(setting, environ[setting.env]) for setting in SETTINGS if setting.env in environ}
+    if "KNOWBOUND_MODEL" in environ:  # for every task that has no variable of its own
+        no_names = {setting.name: "" for setting in SETTINGS if setting.key.startswith("model.tasks.")}
+        values = {**no_names, "model_name": environ["KNOWBOUND_MODEL"].strip() or _NONE} | values
+    return values, list(old)
 
 
 def risky_settings(root: Path) -> list[RiskySetting]:
@@ -296,11 +300,12 @@ def risky_settings(root: Path) -> list[RiskySetting]:
     return _risky(root, _project_values(root)[1], _user_values()[1])
 
 
-def _risky(root: Path, projects: Mapping[str, Any], users: Mapping[str, Any]) -> list[RiskySetting]:
+def _risky(root: Path, project_values: Mapping[str, Any], user_values: Mapping[str, Any]) -> list[RiskySetting]:
+    """Return the project's settings whose values differ from those without the project, and are a risk."""
     found = []
     for setting in SETTINGS:
-        if setting.name in projects:
-            value, without = projects[setting.name], users.get(setting.name, setting.default)
+        if setting.name in project_values:
+            value, without = project_values[setting.name], user_values.get(setting.name, setting.default)
             if value != without and (risk := setting.risk.risk_of(value, without)):
                 found.append(risky_setting(setting.key, value, risk, setting.env, root))
     return found
@@ -328,34 +333,35 @@ def _project_values(root: Path) -> tuple[Path | None, dict[str, Any], list[str]]
 def _values(file: Path | None, table: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return the values by field, and the keys of earlier versions among them."""
     flat = _flat(table, file)
-    old = [key for key in flat if key in REPLACED]
-    for key in old:
+    old_keys = [key for key in flat if key in REPLACED]
+    for key in old_keys:
         if REPLACED[key] in flat:
             raise ConfigError("config-twice", f"{file}: {key} was replaced by {REPLACED[key]}. Leave {key} out.")
         flat[REPLACED[key]] = flat.pop(key) or _NONE
-    return {_BY_KEY[key].name: typed(_BY_KEY[key], value, str(file)) for key, value in flat.items()}, old
+    return {_BY_KEY[key].name: typed(_BY_KEY[key], value, str(file)) for key, value in flat.items()}, old_keys
 
 
 def _flat(table: dict[str, Any], file: Path | None, prefix: str = "") -> dict[str, Any]:
     """Return the values by dotted key. Raises ConfigError for an unknown key."""
     flat: dict[str, Any] = {}
     for key, value in table.items():
-        full = prefix + key
-        if isinstance(value, dict) and any(known.startswith(full + ".") for known in (*_BY_KEY, *_ALSO, *REPLACED)):
-            inner = _flat(value, file, full + ".")
+        dotted_key = prefix + key
+        known_keys = (*_BY_KEY, *_OTHER_SPELLINGS, *REPLACED)
+        if isinstance(value, dict) and any(known.startswith(dotted_key + ".") for known in known_keys):
+            inner = _flat(value, file, dotted_key + ".")
             if twice := sorted(flat.keys() & inner.keys()):
                 raise ConfigError(
                     "config-twice", f"{file}: {twice[0]} is given in two spellings. Leave one of them out."
                 )
             flat |= inner
-        elif full in _BY_KEY or full in _ALSO or full in REPLACED:
-            flat[_ALSO.get(full, full)] = value
-        elif full in TAKEN_OUT:
-            raise taken_out(f"{file}: {full}", full)
+        elif dotted_key in known_keys:
+            flat[_OTHER_SPELLINGS.get(dotted_key, dotted_key)] = value
+        elif dotted_key in TAKEN_OUT:
+            raise taken_out(f"{file}: {dotted_key}", dotted_key)
         else:
-            near = difflib.get_close_matches(full, (*_BY_KEY, *_ALSO), n=1, cutoff=0.5)
+            near = difflib.get_close_matches(dotted_key, (*_BY_KEY, *_OTHER_SPELLINGS), n=1, cutoff=0.5)
             hint = f" Did you mean {near[0]!r}?" if near else f" Known keys: {', '.join(_BY_KEY)}."
-            raise ConfigError("config-unknown-key", f"{file}: unknown key {full!r}.{hint}")
+            raise ConfigError("config-unknown-key", f"{file}: unknown key {dotted_key!r}.{hint}")
     return flat
 
 
@@ -370,7 +376,7 @@ def variable(key: str) -> str:
 def typed(setting: Setting, value: Any, where: str) -> Any:
     """Return the value in the type of its setting, or raise ConfigError."""
     shown = "what is given" if "password" in setting.key else repr(value)
-    wanted = _article(setting.type) if setting.most == 1 else "a number of 0 or more"
+    wanted = _type_words(setting.type) if setting.most == 1 else "a number of 0 or more"
     wrong = ConfigError("config-wrong-type", f"{where}: {setting.key} must be {wanted}, not {shown}.")
     if setting.type is list:
         if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
@@ -402,7 +408,7 @@ def parsed(setting: Setting, text: str) -> Any:
     return typed(setting, value, setting.env)
 
 
-def _article(type_: type) -> str:
+def _type_words(type_: type) -> str:
     return {
         list: "a list of strings",
         int: "a whole number of 0 or more",
@@ -424,7 +430,7 @@ def eval_file(root: Path) -> tuple[Path | None, dict[str, Any]]:
     """Return `eval.yaml` and the settings of the hedging classifier in it; None if it has none."""
     path = root / "eval.yaml"
     try:
-        data = path.read_bytes() if _inside(path, root) and path.stat().st_size <= _LARGEST_FILE else b""
+        data = path.read_bytes() if _is_file_inside(path, root) and path.stat().st_size <= _LARGEST_FILE else b""
         if _CLASSIFIER.encode() not in data:
             return None, {}
         import yaml  # noqa: PLC0415  (few projects have the file)
@@ -434,7 +440,7 @@ def eval_file(root: Path) -> tuple[Path | None, dict[str, Any]]:
     except ConfigError:
         raise
     except Exception as error:  # of reading, of Unicode, of YAML, of its depth
-        raise ConfigError("config-unreadable", f"{path} cannot be used: {str(error)[:_SHOWN]}") from error
+        raise ConfigError("config-unreadable", f"{path} cannot be used: {str(error)[:_MOST_OF_AN_ERROR]}") from error
     table = found.get(_CLASSIFIER) if isinstance(found, dict) else None
     if not isinstance(table, dict):
         return None, {}
@@ -446,10 +452,10 @@ def eval_file(root: Path) -> tuple[Path | None, dict[str, Any]]:
 def project_file(root: Path) -> tuple[Path | None, dict[str, Any]]:
     """Return the file with the project's settings, and these; None if there is none."""
     own = root / "knowbound.toml"
-    if _inside(own, root):
+    if _is_file_inside(own, root):
         return own, toml_of(own)
     project = root / "pyproject.toml"
-    if _inside(project, root):
+    if _is_file_inside(project, root):
         tools = toml_of(project).get("tool")
         table = tools.get("knowbound") if isinstance(tools, dict) else None
         if isinstance(table, dict):
@@ -457,7 +463,7 @@ def project_file(root: Path) -> tuple[Path | None, dict[str, Any]]:
     return None, {}
 
 
-def _inside(path: Path, root: Path) -> bool:
+def _is_file_inside(path: Path, root: Path) -> bool:
     """Report whether the file exists. Raises ConfigError for a link out of the root."""
     if not path.is_file():
         return False

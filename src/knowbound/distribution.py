@@ -47,12 +47,12 @@ def extra_command(extra: str) -> str:
     origin = origin_of(installed.read_text("direct_url.json") if installed else None)
     prefix = Path(sys.prefix)
     if (prefix / _PIPX).is_file():
-        return _line("pipx", "inject", prefix.name, *_requirements(installed, extra))
+        return _command_line("pipx", "inject", prefix.name, *_requirements(installed, extra))
     if (prefix / _RECEIPT).is_file():
         wanted = origin.requirement((extra, *_extras_of_receipt(prefix / _RECEIPT)))
-        return _line("uv", "tool", "install", *(("--editable",) if origin.is_editable else ()), wanted)
+        return _command_line("uv", "tool", "install", *(("--editable",) if origin.is_editable else ()), wanted)
     wanted = origin.requirement((extra,))
-    return _line(*_pip(), *(("-e",) if origin.is_editable else ()), wanted)
+    return _command_line(*_pip(), *(("-e",) if origin.is_editable else ()), wanted)
 
 
 def path_command() -> str:
@@ -74,20 +74,24 @@ def is_temporary() -> bool:
 def origin_of(record: str | None) -> InstallOrigin:
     """Return the source in `direct_url.json` (packaging.python.org/specifications/direct-url); none: a registry."""
     try:
-        found = json.loads(record or "")
-        url, vcs = str(found["url"]), found.get("vcs_info")
-        folder = found.get("dir_info")
+        fields = json.loads(record or "")
+        url, vcs = str(fields["url"]), fields.get("vcs_info")
+        folder_info = fields.get("dir_info")
         if vcs:
             revision = vcs.get("requested_revision") or vcs.get("commit_id")
             place = f"{vcs['vcs']}+{_without_password(url)}" + (f"@{revision}" if revision else "")
         else:
             place = _path_of(url) if url.startswith("file:") else _without_password(url)
-        if below := found.get("subdirectory"):
-            place = os.path.join(place, below) if folder is not None else f"{place}#subdirectory={below}"
+        if subdirectory := fields.get("subdirectory"):
+            place = (
+                os.path.join(place, subdirectory) if folder_info is not None else f"{place}#subdirectory={subdirectory}"
+            )
     except (ValueError, KeyError, TypeError, AttributeError):
         return InstallOrigin()
     is_file = url.startswith("file:")
-    return InstallOrigin(place, is_path=is_file and not vcs, is_editable=bool(folder and folder.get("editable")))
+    return InstallOrigin(
+        place, is_path=is_file and not vcs, is_editable=bool(folder_info and folder_info.get("editable"))
+    )
 
 
 def _pip() -> tuple[str, ...]:
@@ -109,12 +113,12 @@ def _distribution() -> Distribution | None:
 
 
 def _requirements(installed: Distribution | None, extra: str) -> list[str]:
-    found = []
+    requirements = []
     for line in (installed.requires if installed else None) or ():
         requirement, _, marker = line.partition(";")
         if re.search(rf"extra\s*==\s*[\"']{re.escape(extra)}[\"']", marker):
-            found.append(requirement.strip())
-    return found or [f"{_NAME}[{extra}]"]
+            requirements.append(requirement.strip())
+    return requirements or [f"{_NAME}[{extra}]"]
 
 
 def _extras_of_receipt(path: Path) -> list[str]:
@@ -122,8 +126,13 @@ def _extras_of_receipt(path: Path) -> list[str]:
     import tomllib  # noqa: PLC0415
 
     try:
-        listed = tomllib.loads(path.read_text("utf-8"))["tool"]["requirements"]
-        return [str(extra) for tool in listed if tool.get("name") == _NAME for extra in tool.get("extras", ())]
+        requirements = tomllib.loads(path.read_text("utf-8"))["tool"]["requirements"]
+        return [
+            str(extra)
+            for requirement in requirements
+            if requirement.get("name") == _NAME
+            for extra in requirement.get("extras", ())
+        ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return []
 
@@ -134,10 +143,11 @@ def _path_of(url: str) -> str:
 
 
 def _without_password(url: str) -> str:
+    """Return an address without its credentials; the user of ssh (git@…) is part of the address."""
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
     return urlunsplit(parts._replace(netloc=host if ":" in user or parts.scheme != "ssh" else user + at + host))
 
 
-def _line(*words: str) -> str:
+def _command_line(*words: str) -> str:
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
 # Data of git and of knowbound, and test sets, which contain the words of every question.
 _LEFT_OUT = tuple(part for glob in (".git", ".knowbound", "eval-samples.*", ".omk") for part in ("--glob", f"!{glob}"))
-_LARGEST = "4M"  # a larger file is data, a bundle or one very long line
-_LINKS_NAMED = 3  # links that a message names
+_LARGEST_FILE = "4M"  # a larger file is data, a bundle or one very long line
+_MOST_NAMED_LINKS = 3  # links that a message names
+_BINARY_BYTES = 8_000  # a NUL byte among the first ones makes a file binary, as for git
 _NO_LINK, _NO_WAIT = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_NONBLOCK", 0)
-_FOLDER = os.O_RDONLY | getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0)
+_FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0)
 
 
 @lru_cache
@@ -54,15 +55,15 @@ def rg(root: Path, arguments: Sequence[str], seconds: float, output_bytes: int =
     if exe is None:
         return Ran(None, b"", b"ripgrep is not installed", missing=True)
     slashes = ["--path-separator", "/"] if os.name == "nt" else []
-    fixed = ["--no-config", "--hidden", *_LEFT_OUT, "--max-filesize", _LARGEST, *slashes]
+    fixed = ["--no-config", "--hidden", *_LEFT_OUT, "--max-filesize", _LARGEST_FILE, *slashes]
     return run([exe, *fixed, *arguments], root, seconds, output_bytes)
 
 
 def list_files(root: Path, seconds: float) -> tuple[list[str], bool]:
     """Return every searched file, relative to the root and sorted, and whether the list was cut."""
-    ran = rg(root, ["--files", "--null", "."], seconds)
-    names = ran.out.decode("utf-8", "surrogateescape").split("\0")
-    return sorted(name.removeprefix("./") for name in names if name), ran.cut or ran.timed_out
+    listing = rg(root, ["--files", "--null", "."], seconds)
+    names = listing.out.decode("utf-8", "surrogateescape").split("\0")
+    return sorted(name.removeprefix("./") for name in names if name), listing.cut or listing.timed_out
 
 
 class Walk:
@@ -91,14 +92,15 @@ class Walk:
                 try:
                     if entry.is_dir(follow_symlinks=False):
                         folders += [] if entry.name in self._ignored else [entry.path]
-                    elif entry.is_file(follow_symlinks=False) or (entry.is_symlink() and self._is_followed(entry)):
+                    elif entry.is_file(follow_symlinks=False) or (entry.is_symlink() and self._leads_to_file(entry)):
                         yield entry
                     elif not entry.is_symlink() or not os.path.exists(entry.path):
                         self.special.append(entry.path)
                 except OSError:
                     self.closed.append(entry.path)
 
-    def _is_followed(self, link: os.DirEntry[str]) -> bool:
+    def _leads_to_file(self, link: os.DirEntry[str]) -> bool:
+        """Report whether a link leads to a file below the root; a link out of it is noted."""
         real = os.path.realpath(link.path)
         if is_inside(real, self._root):
             return os.path.isfile(real)
@@ -121,9 +123,9 @@ def leads_out(path: str | Path, root: str | Path) -> bool:
 
 def links_not_followed(links: Sequence[str], root: str | Path) -> str:
     """Return a sentence about the links that a walk did not follow."""
-    named = (os.path.relpath(link, root) for link in links[:_LINKS_NAMED])
+    named = (os.path.relpath(link, root) for link in links[:_MOST_NAMED_LINKS])
     names = ["".join(char if char.isprintable() else "?" for char in name) for name in named]
-    more = f" and {len(links) - _LINKS_NAMED} more" if len(links) > _LINKS_NAMED else ""
+    more = f" and {len(links) - _MOST_NAMED_LINKS} more" if len(links) > _MOST_NAMED_LINKS else ""
     count = "1 link leads" if len(links) == 1 else f"{len(links)} links lead"
     return f"{count} out of {root} and {'is' if len(links) == 1 else 'are'} not followed: {', '.join(names)}{more}"
 
@@ -162,19 +164,19 @@ def _open_by_name(root: str, name: str) -> BufferedReader:
 
 def _open_without_links(top: str, path: str) -> BufferedReader:
     *folders, name = path.split(os.sep)
-    here = os.open(top, _FOLDER)
+    opened_folder = os.open(top, _FOLDER_FLAGS)
     try:
         for folder in folders:
-            inner = os.open(folder, _FOLDER | _NO_LINK, dir_fd=here)
-            os.close(here)
-            here = inner
-        descriptor = os.open(name, os.O_RDONLY | _NO_LINK | _NO_WAIT, dir_fd=here)
+            inner_folder = os.open(folder, _FOLDER_FLAGS | _NO_LINK, dir_fd=opened_folder)
+            os.close(opened_folder)
+            opened_folder = inner_folder
+        descriptor = os.open(name, os.O_RDONLY | _NO_LINK | _NO_WAIT, dir_fd=opened_folder)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):  # a link, not a folder, a socket
             raise NotBelowError(error.errno, "it is no regular file", path) from error
         raise
     finally:
-        os.close(here)
+        os.close(opened_folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise NotBelowError(errno.EINVAL, "it is no regular file", path)
@@ -185,9 +187,9 @@ def copy_below(root: str | Path, path: str | Path, target: Path) -> None:
     """Copy a file that `open_below` opens, with its mode and times."""
     with open_below(root, path) as source, target.open("wb") as copy:
         shutil.copyfileobj(source, copy)
-        found = os.fstat(source.fileno())
-        os.chmod(target, stat.S_IMODE(found.st_mode))
-        os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+        status = os.fstat(source.fileno())
+        os.chmod(target, stat.S_IMODE(status.st_mode))
+        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def read_text(root: Path, path: str, limit: int) -> str | None:
@@ -199,7 +201,7 @@ def read_text(root: Path, path: str, limit: int) -> str | None:
             raw = file.read(limit)
     except (OSError, ValueError):
         return None
-    if b"\0" in raw[:8000]:
+    if b"\0" in raw[:_BINARY_BYTES]:
         return None
     return raw.decode("utf-8", "replace")
 

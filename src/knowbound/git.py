@@ -31,9 +31,9 @@ _OFF = {
     "safe.bareRepository": "explicit",  # a folder of the checkout may look like a bare repository
     "submodule.recurse": "false",
 }
-_SECONDS = 10.0  # for listing the drivers
-_BYTES = 1 << 20
-_KNOWN_SECONDS = 2.0  # before the config is read again
+_CONFIG_SECONDS = 10.0  # for listing the drivers
+_MOST_CONFIG_BYTES = 1 << 20
+_CACHE_SECONDS = 2.0  # before the config is read again
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_ATTR_NOSYSTEM": "1",
@@ -52,13 +52,13 @@ def run_git(
     root: Path, *arguments: str, seconds: float, output_bytes: int, added: Mapping[str, str] | None = None
 ) -> Ran:
     """Run git in `root`, with `added` in its environment."""
-    own = _ENVIRONMENT | dict(added or {})
-    drivers = _drivers_off(root, tuple(sorted(own.items())), int(time.monotonic() / _KNOWN_SECONDS))
+    variables = _ENVIRONMENT | dict(added or {})
+    drivers = _drivers_off(root, tuple(sorted(variables.items())), int(time.monotonic() / _CACHE_SECONDS))
     if drivers is None:
         return Ran(None, b"", b"the drivers of the repository's config cannot be listed, so git is not run")
     if arguments[0] in ("status", "diff"):  # a submodule has a config of its own
         arguments = (arguments[0], "--ignore-submodules=all", *arguments[1:])
-    return _run(root, arguments, own | _variables(_OFF | drivers), seconds, output_bytes)
+    return _run(root, arguments, variables | _variables(_OFF | drivers), seconds, output_bytes)
 
 
 @lru_cache(maxsize=64)
@@ -67,11 +67,11 @@ def _drivers_off(root: Path, environment: tuple[tuple[str, str], ...], moment: i
 
     The result is cached for a moment only: a config may change while a server runs.
     """
-    asked = ("config", "--null", "--name-only", "--get-regexp", _DRIVERS)
-    ran = _run(root, asked, dict(environment) | _variables(_OFF), _SECONDS, _BYTES)
-    if ran.cut or ran.timed_out:
+    list_drivers = ("config", "--null", "--name-only", "--get-regexp", _DRIVERS)
+    listing = _run(root, list_drivers, dict(environment) | _variables(_OFF), _CONFIG_SECONDS, _MOST_CONFIG_BYTES)
+    if listing.cut or listing.timed_out:
         return None
-    keys = ran.out.decode("utf-8", "surrogateescape").split("\0")
+    keys = listing.out.decode("utf-8", "surrogateescape").split("\0")
     return {key: _HARMLESS.get(key.rpartition(".")[2], "") for key in keys if key}
 
 

@@ -13,7 +13,7 @@ LANGUAGES = ("en", "zh")
 VARIABLE = "KNOWBOUND_LANG"
 _ENGLISH: dict[str, str] = {}
 _catalogue = _ENGLISH
-_of_request: ContextVar[dict[str, str] | None] = ContextVar("of_request", default=None)
+_catalogue_of_request: ContextVar[dict[str, str] | None] = ContextVar("of_request", default=None)
 
 
 def use(language: str) -> None:
@@ -24,12 +24,12 @@ def use(language: str) -> None:
 
 def use_here(sentences: dict[str, str]) -> None:
     """Print by this catalogue in the present context: a server answers each request in its own language."""
-    _of_request.set(sentences or _ENGLISH)
+    _catalogue_of_request.set(sentences or _ENGLISH)
 
 
 def _sentences() -> dict[str, str]:
-    here = _of_request.get()
-    return _catalogue if here is None else here
+    of_request = _catalogue_of_request.get()
+    return _catalogue if of_request is None else of_request
 
 
 def language() -> str:

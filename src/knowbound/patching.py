@@ -73,22 +73,24 @@ def write_patches(root: Path, patches: Sequence[FilePatch]) -> None:
 
 
 def moved_to(patch: FilePatch, current: bytes) -> FilePatch | None:
-    """Return the change for a file that has changed elsewhere; None if the lines of the change are not there once."""
+    """Return the change for a file that was edited elsewhere; None unless its old lines are there exactly once."""
     if current == patch.before:
         return patch
     old, new = patch.before.splitlines(keepends=True), patch.after.splitlines(keepends=True)
-    text = current.splitlines(keepends=True)
-    result, at = list[bytes](), 0
-    for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    lines = current.splitlines(keepends=True)
+    result, copied = list[bytes](), 0
+    opcodes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    for tag, old_start, old_end, new_start, new_end in opcodes:
         if tag == "equal":
             continue
-        # With a line of context on each side, so that an insertion has a place.
-        first, last = max(0, a - 1), min(len(old), b + 1)
+        # Looked for with a line of context on each side, so that an insertion has a place.
+        first, last = max(0, old_start - 1), min(len(old), old_end + 1)
         wanted = old[first:last]
-        places = [place for place in range(len(text) - len(wanted) + 1) if text[place : place + len(wanted)] == wanted]
-        if len(places) != 1 or places[0] < at:
+        starts = range(len(lines) - len(wanted) + 1)
+        places = [place for place in starts if lines[place : place + len(wanted)] == wanted]
+        if len(places) != 1 or places[0] < copied:
             return None
-        start = places[0] + (a - first)
-        result += [*text[at:start], *new[c:d]]
-        at = start + (b - a)
-    return FilePatch(patch.path, current, b"".join([*result, *text[at:]]))
+        start = places[0] + (old_start - first)
+        result += [*lines[copied:start], *new[new_start:new_end]]
+        copied = start + (old_end - old_start)
+    return FilePatch(patch.path, current, b"".join([*result, *lines[copied:]]))

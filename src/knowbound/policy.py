@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "KNOWBOUND_POLICY"  # one more policy beside that of the machine: it can only tighten, too
 _CHECKS = ("off", "warn", "block")
-_NUMBERS = ("keep_days", "budget_usd", "budget_calls", "background_calls")
+_NUMBER_KEYS = ("keep_days", "budget_usd", "budget_calls", "background_calls")
 
 
 class Policy:
@@ -33,8 +33,8 @@ class Policy:
 
     def limited(self, values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
         """Return the settings, by field, no looser than the policy."""
-        found = dict(values)
-        for field, most in (
+        limited_values = dict(values)
+        for field, limit in (
             ("model_budget_usd", self.budget_usd),
             ("model_budget_calls", self.budget_calls),
             ("model_background_calls", self.background_calls),
@@ -44,14 +44,14 @@ class Policy:
             ("store_keep_days", self.keep_days),
             ("cluster_keep_days", self.keep_days),
         ):
-            now = found.get(field, defaults[field])
-            no_limit = field.endswith("_days") and not now  # 0 days: kept for ever
-            if most is not None and (no_limit or now > most):
-                found[field] = type(defaults[field])(most)
-        now = found.get("audit_check", defaults["audit_check"])
-        if self.check is not None and now in _CHECKS and _CHECKS.index(now) > _CHECKS.index(self.check):
-            found["audit_check"] = self.check
-        return found
+            value = limited_values.get(field, defaults[field])
+            no_limit = field.endswith("_days") and not value  # 0 days: kept for ever
+            if limit is not None and (no_limit or value > limit):
+                limited_values[field] = type(defaults[field])(limit)
+        value = limited_values.get("audit_check", defaults["audit_check"])
+        if self.check is not None and value in _CHECKS and _CHECKS.index(value) > _CHECKS.index(self.check):
+            limited_values["audit_check"] = self.check
+        return limited_values
 
 
 def policy_files() -> list[str]:
@@ -65,7 +65,7 @@ def load_policy() -> Policy:
     """Return the limits of every policy file. Raises ConfigError: a policy that cannot be read is not left out."""
     policy = Policy()
     for path in policy_files():
-        _tighten(policy, path, _table(path))
+        _tighten(policy, path, _policy_table(path))
         policy.files.append(path)
     return policy
 
@@ -78,7 +78,7 @@ def is_off_by_policy() -> bool:
         return True
 
 
-def _table(path: str) -> dict[str, Any]:
+def _policy_table(path: str) -> dict[str, Any]:
     import tomllib  # noqa: PLC0415  (most machines have no policy)
 
     try:
@@ -93,15 +93,15 @@ def _tighten(policy: Policy, path: str, table: dict[str, Any]) -> None:
         if key == "off" and isinstance(value, bool):
             policy.off = policy.off or value
         elif key == "providers" and isinstance(value, list) and all(isinstance(provider, str) for provider in value):
-            both = frozenset(value)
-            policy.providers = both if policy.providers is None else both & policy.providers
+            allowed = frozenset(value)
+            policy.providers = allowed if policy.providers is None else allowed & policy.providers
         elif key == "check" and value in _CHECKS:
             policy.check = min(value, policy.check or value, key=_CHECKS.index)
-        elif key in _NUMBERS and isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
-            before = getattr(policy, key)
-            setattr(policy, key, value if before is None else min(before, value))
+        elif key in _NUMBER_KEYS and isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+            limit = getattr(policy, key)
+            setattr(policy, key, value if limit is None else min(limit, value))
         else:
-            known = f"off, providers, check, {', '.join(_NUMBERS)}"
+            known = f"off, providers, check, {', '.join(_NUMBER_KEYS)}"
             raise ConfigError(
                 "policy-unusable",
                 f"{path}: {key} = {value!r} is no limit of a policy ({known}). Ask your administrator.",

@@ -29,11 +29,11 @@ from typing import IO
 from knowbound.errors import InputError
 
 # Variables that tools need; none can be a secret, a pager or a user's options.
-_KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "SYSTEMROOT")
+_KEPT_VARIABLES = (*"PATH HOME LANG LC_ALL LC_CTYPE TMPDIR TMP TEMP USER LOGNAME SYSTEMROOT".split(),)
 _QUIET = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "NO_COLOR": "1"}
 _SET_BY_AGENTS = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")  # they mark an agent as nested
 HOOKS_OFF = "KNOWBOUND_OFF"  # the variable that switches our hooks off
-_READ = 1 << 16
+_READ_BYTES = 1 << 16
 _POLL_SECONDS = 0.05  # interval for checking whether a program ended while its outputs are still open
 _MARK = "KNOWBOUND_STARTED_BY"  # variable with our mark; a nested knowbound adds its own
 _SWEEP_SECONDS = 0.002  # pause between two searches
@@ -94,32 +94,32 @@ def run(
 
     `environment` is its whole environment; the default is a small clean one.
     """
-    with _as_file(stdin) as given:
+    with _as_file(stdin) as stdin_file:
         try:
             program = Program(
                 argv,
                 cwd=cwd,
                 env=clean_environment(cwd) if environment is None else environment,
-                stdin=given,
+                stdin=stdin_file,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
             )
         except (OSError, ValueError) as error:  # missing, not executable, a NUL in an argument
-            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            return Ran(None, b"", why.encode("utf-8", "replace"), missing=isinstance(error, FileNotFoundError))
-    end = time.monotonic() + seconds
-    is_over = False
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            return Ran(None, b"", reason.encode("utf-8", "replace"), missing=isinstance(error, FileNotFoundError))
+    deadline = time.monotonic() + seconds
+    has_ended = False
     try:
         collect = _collect if os.name == "posix" else _collect_in_threads
-        out, err, timed_out, cut = collect(program.process, end, output_bytes)
+        out, err, timed_out, cut = collect(program.process, deadline, output_bytes)
         if not (timed_out or cut):
             try:  # a program may close its outputs and go on
-                program.process.wait(max(0.0, end - time.monotonic()))
+                program.process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 timed_out = True
-        is_over = not (timed_out or cut)
+        has_ended = not (timed_out or cut)
     finally:
-        program.kill(sweep=not is_over)  # searching all processes is slow
+        program.kill(sweep=not has_ended)  # searching all processes is slow
     return Ran(None if timed_out or cut else program.process.returncode, out, err, timed_out, cut)
 
 
@@ -136,7 +136,7 @@ class Program:
         stdout: int = subprocess.DEVNULL,
         stderr: int = subprocess.DEVNULL,
     ) -> None:
-        self._mark = f"{_watch.mark}{next(_numbers)};"
+        self._mark = f"{_watch.mark}{next(_program_numbers)};"
         marks = os.environ.get(_MARK, "") + self._mark
         with _watch.starting() as groups:
             self.process = subprocess.Popen(
@@ -191,18 +191,18 @@ class _Watch:
         """Surround the start of a program, which adds its process group to the yielded set."""
         groups: set[int] = set()
         with self._lock:
-            self._start()
+            self._start_watcher()
         yield groups
         with self._lock:
             self._groups |= groups
-            self._say("".join(f"+ {group}\n" for group in groups))
+            self._write_to_watcher("".join(f"+ {group}\n" for group in groups))
 
     def ended(self, group: int) -> None:
         with self._lock:
             self._groups.discard(group)
-            self._say(f"- {group}\n")
+            self._write_to_watcher(f"- {group}\n")
 
-    def _start(self) -> None:
+    def _start_watcher(self) -> None:
         if self._pipe >= 0 or os.name != "posix":
             return
         read, self._pipe = os.pipe()
@@ -218,7 +218,7 @@ class _Watch:
             )
         os.close(read)
 
-    def _say(self, line: str) -> None:
+    def _write_to_watcher(self, line: str) -> None:
         if self._pipe < 0:
             return
         try:
@@ -226,13 +226,13 @@ class _Watch:
         except BrokenPipeError:  # the watcher was killed
             os.close(self._pipe)
             self._pipe = -1
-            self._start()
+            self._start_watcher()
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._pipe, "".join(f"+ {group}\n" for group in self._groups).encode())
 
 
 _watch = _Watch()
-_numbers = itertools.count()
+_program_numbers = itertools.count()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_watch.forget)
 
@@ -261,7 +261,7 @@ def _kill_marked(mark: bytes) -> bool:
 
 def clean_environment(cwd: Path, added: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the small default environment of programs, with additions."""
-    clean = {name: os.environ[name] for name in _KEPT if name in os.environ} | _QUIET | dict(added or {})
+    clean = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ} | _QUIET | dict(added or {})
     clean["PATH"] = trusted_path(clean.get("PATH", os.defpath), cwd)
     return clean
 
@@ -278,8 +278,8 @@ def agent_environment() -> dict[str, str]:
 def find_program(name: str, root: Path) -> str | None:
     """Return an executable beside our interpreter or on the path, never an executable inside the tree."""
     beside = shutil.which(name, path=os.path.dirname(sys.executable))
-    found = beside or shutil.which(name, path=clean_environment(root)["PATH"])
-    return None if found is None or (not beside and _is_inside(found, root)) else found
+    executable = beside or shutil.which(name, path=clean_environment(root)["PATH"])
+    return None if executable is None or (not beside and _is_inside(executable, root)) else executable
 
 
 def find_client(name: str) -> str | None:
@@ -307,8 +307,11 @@ def _as_file(stdin: bytes) -> AbstractContextManager[IO[bytes] | int]:
     return file
 
 
-def _collect(process: subprocess.Popen[bytes], end: float, limit: int) -> tuple[bytes, bytes, bool, bool]:
-    """Read both outputs until they close, the program ends, or a limit of time or size is reached."""
+def _collect(process: subprocess.Popen[bytes], deadline: float, limit: int) -> tuple[bytes, bytes, bool, bool]:
+    """Read both outputs until they close, the program ends, or a limit of time or size is reached.
+
+    Returns both outputs, whether the time was over, and whether the outputs were too large.
+    """
     assert process.stdout is not None
     assert process.stderr is not None
     out, err = bytearray(), bytearray()
@@ -317,14 +320,14 @@ def _collect(process: subprocess.Popen[bytes], end: float, limit: int) -> tuple[
         selector.register(process.stdout, selectors.EVENT_READ, out)
         selector.register(process.stderr, selectors.EVENT_READ, err)
         while selector.get_map() and not (timed_out or cut):
-            left = end - time.monotonic()
-            timed_out = left <= 0
+            seconds_left = deadline - time.monotonic()
+            timed_out = seconds_left <= 0
             has_ended = process.poll() is not None
-            ready = [] if timed_out else selector.select(min(left, _POLL_SECONDS))
+            ready = [] if timed_out else selector.select(min(seconds_left, _POLL_SECONDS))
             if has_ended and not ready:
                 break  # only leftover children hold the outputs open
             for key, _ in ready:
-                chunk = os.read(key.fd, _READ)
+                chunk = os.read(key.fd, _READ_BYTES)
                 if chunk:
                     key.data.extend(chunk)
                 else:
@@ -333,7 +336,9 @@ def _collect(process: subprocess.Popen[bytes], end: float, limit: int) -> tuple[
     return bytes(out), bytes(err), timed_out, cut
 
 
-def _collect_in_threads(process: subprocess.Popen[bytes], end: float, limit: int) -> tuple[bytes, bytes, bool, bool]:
+def _collect_in_threads(
+    process: subprocess.Popen[bytes], deadline: float, limit: int
+) -> tuple[bytes, bytes, bool, bool]:
     """Do the same where pipes cannot be waited for (Windows): a thread reads each of them."""
     assert process.stdout is not None
     assert process.stderr is not None
@@ -342,7 +347,7 @@ def _collect_in_threads(process: subprocess.Popen[bytes], end: float, limit: int
 
     def read(pipe: IO[bytes], kept: bytearray) -> None:
         with contextlib.suppress(OSError, ValueError):  # closed below us
-            while not cut.is_set() and (chunk := os.read(pipe.fileno(), _READ)):
+            while not cut.is_set() and (chunk := os.read(pipe.fileno(), _READ_BYTES)):
                 kept.extend(chunk)
                 if sum(len(output) for _, output in parts) > limit:
                     cut.set()
@@ -351,7 +356,7 @@ def _collect_in_threads(process: subprocess.Popen[bytes], end: float, limit: int
     for thread in threads:
         thread.start()
     while (is_reading := any(thread.is_alive() for thread in threads)) and not cut.is_set():
-        if time.monotonic() >= end or process.poll() is not None:
+        if time.monotonic() >= deadline or process.poll() is not None:
             break
         threads[0].join(_POLL_SECONDS)
     for thread in threads:  # what the ended program has written is still in the pipes

@@ -113,6 +113,7 @@ class SampleRuns:
         return self.outcomes[sample]
 
     def _run(self) -> dict[str, JunitCase]:
+        """Run the selected samples, gate the whole test set, and return what came of each sample."""
         from knowbound.config import ModelTask, load  # noqa: PLC0415
         from knowbound.evals.evaluate import EvalPlan, evaluate  # noqa: PLC0415
         from knowbound.evals.history import note_gates  # noqa: PLC0415
@@ -158,12 +159,12 @@ class SampleRuns:
         from knowbound.report.evals.samples import counted_unit  # noqa: PLC0415
         from knowbound.report.words import gate_line, headline  # noqa: PLC0415
 
-        done = self.evaluation
+        evaluation = self.evaluation
         terminalreporter.section("knowbound")
-        terminalreporter.line(str(headline(done.gap, done.coverage, counted_unit(done))))
-        terminalreporter.line(str(done.watermark))
+        terminalreporter.line(str(headline(evaluation.gap, evaluation.coverage, counted_unit(evaluation))))
+        terminalreporter.line(str(evaluation.watermark))
         for gate in self.gates:
-            terminalreporter.line(gate_line(gate, done.watermark), red=gate.failed)
+            terminalreporter.line(gate_line(gate, evaluation.watermark), red=gate.failed)
         if not self.gates and len(self.selected) < len(self.load().samples):
             terminalreporter.line("Only a part of the samples was run: no gate decides on it.")
 
@@ -171,8 +172,8 @@ class SampleRuns:
 class SampleFile(pytest.File):
     """A samples file, or a folder of them."""
 
-    def __init__(self, *, runs: SampleRuns, **known: Any) -> None:
-        super().__init__(**known)
+    def __init__(self, *, runs: SampleRuns, **node: Any) -> None:
+        super().__init__(**node)
         self.runs = runs
 
     def collect(self) -> Iterator[SampleItem]:
@@ -190,25 +191,25 @@ class SampleFile(pytest.File):
 class SampleItem(pytest.Item):
     """One sample."""
 
-    def __init__(self, *, sample: EvalSample, runs: SampleRuns, **known: Any) -> None:
-        super().__init__(**known)
+    def __init__(self, *, sample: EvalSample, runs: SampleRuns, **node: Any) -> None:
+        super().__init__(**node)
         self.sample, self._runs = sample, runs
 
     def runtest(self) -> None:
         """Raise what the outcome says."""
-        found = self._runs.outcome(self.sample.id)
-        if found.outcome == "skipped":
-            pytest.skip(found.message)
-        if found.outcome:
-            raise SampleFailedError(found)
+        case = self._runs.outcome(self.sample.id)
+        if case.outcome == "skipped":
+            pytest.skip(case.message)
+        if case.outcome:
+            raise SampleFailedError(case)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Return the message and the signals, without a traceback of ours."""
         from knowbound.errors import KnowboundError  # noqa: PLC0415
 
         if isinstance(excinfo.value, SampleFailedError):
-            found = excinfo.value.found
-            return "\n".join(filter(None, (f"{found.outcome}: {found.message}", found.details)))
+            case = excinfo.value.case
+            return "\n".join(filter(None, (f"{case.outcome}: {case.message}", case.details)))
         if isinstance(excinfo.value, KnowboundError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
@@ -222,9 +223,9 @@ class SampleItem(pytest.Item):
 class SampleFailedError(Exception):
     """A sample that failed, or that no run completed."""
 
-    def __init__(self, found: JunitCase) -> None:
-        super().__init__(found.message)
-        self.found = found
+    def __init__(self, case: JunitCase) -> None:
+        super().__init__(case.message)
+        self.case = case
 
 
 def _part(whole: SampleSet, ids: list[str]) -> SampleSet:
@@ -236,6 +237,8 @@ def _part(whole: SampleSet, ids: list[str]) -> SampleSet:
     if len(ids) == len(whole.samples):
         return whole
     chosen = tuple(sample for sample in whole.samples if sample.id in set(ids))
-    named = "\n".join((whole.sha256, *(sample.id for sample in chosen)))
+    identity = "\n".join((whole.sha256, *(sample.id for sample in chosen)))
     path = f"{whole.path} ({len(chosen)} of {len(whole.samples)})"
-    return msgspec.structs.replace(whole, samples=chosen, path=path, sha256=hashlib.sha256(named.encode()).hexdigest())
+    return msgspec.structs.replace(
+        whole, samples=chosen, path=path, sha256=hashlib.sha256(identity.encode()).hexdigest()
+    )

@@ -21,7 +21,7 @@ from knowbound.errors import ConfigError
 from knowbound.user_files import make_file, make_folder, state_folder
 
 _FOLDER = "trusted"
-_LARGEST_FOLDER = 50_000_000  # bytes of a folder that its hash covers
+_LARGEST_FOLDER_BYTES = 50_000_000  # a hash covers no larger folder
 
 
 class Risk(StrEnum):
@@ -112,7 +112,7 @@ class Trusted:
 
 def risky_setting(key: str, value: Any, risk: Risk, env: str, root: Path) -> RiskySetting:
     """Return the setting with the files of the project that its value names."""
-    return RiskySetting(key, value, risk, env, _files(value, root) if risk is Risk.PROGRAM else ())
+    return RiskySetting(key, value, risk, env, _named_files(value, root) if risk is Risk.PROGRAM else ())
 
 
 def absolute_command(value: str, root: Path, *, always: bool = False) -> str:
@@ -150,8 +150,8 @@ def hash_of(settings: Sequence[RiskySetting]) -> str:
 def trusted(root: Path) -> Trusted:
     """Return the permission of this project; empty if there is none."""
     try:
-        kept = json.loads(_path(root).read_bytes())
-        return Trusted(str(kept["hash"]), tuple(map(str, kept["lines"])))
+        permission = json.loads(_permission_file(root).read_bytes())
+        return Trusted(str(permission["hash"]), tuple(map(str, permission["lines"])))
     except (OSError, ValueError, KeyError, TypeError):
         return Trusted()
 
@@ -163,18 +163,18 @@ def is_trusted(root: Path, settings: Sequence[RiskySetting]) -> bool:
 
 def trust(root: Path, settings: Sequence[RiskySetting], shown: Sequence[str]) -> None:
     """Allow the project exactly these settings. `shown`, the lines without secrets, is kept to show later changes."""
-    path = _path(root)
-    kept = {"root": str(root), "hash": hash_of(settings), "lines": list(shown)}
+    path = _permission_file(root)
+    permission = {"root": str(root), "hash": hash_of(settings), "lines": list(shown)}
     try:
         make_folder(path.parent)
-        make_file(path, json.dumps(kept).encode())
+        make_file(path, json.dumps(permission).encode())
     except OSError as error:
         raise ConfigError("config-unwritable", f"Cannot keep what is trusted in {path.parent}: {error}.") from error
 
 
 def distrust(root: Path) -> bool:
     """Remove the permission of a project; report whether there was one."""
-    path = _path(root)
+    path = _permission_file(root)
     was_there = path.exists()
     path.unlink(missing_ok=True)
     return was_there
@@ -191,22 +191,23 @@ def refusal(file: Path, settings: Sequence[RiskySetting], user_config: Path) -> 
     )
 
 
-def _files(value: Any, root: Path) -> tuple[tuple[str, str], ...]:
+def _named_files(value: Any, root: Path) -> tuple[tuple[str, str], ...]:
     """Return what a command names inside the root, with hashes: an edited program is another program."""
-    found: dict[str, str] = {}
-    inside = os.path.realpath(root)
-    for word in _words(str(value).partition(":")[2]):
+    digests: dict[str, str] = {}
+    real_root = os.path.realpath(root)
+    for word in _words_with_inner(str(value).partition(":")[2]):
+        # A word can be a path, have one behind "=", or name a module or package (`python -m pkg.tool`).
         for part in (word, word.partition("=")[2], word.replace(".", "/"), word.replace(".", "/") + ".py"):
-            path = os.path.normpath(os.path.join(inside, part)) if part else ""
-            if path.startswith(inside + os.sep) and os.path.lexists(path):
-                found[os.path.relpath(path, inside)] = _digest(path)
-    return tuple(sorted(found.items()))
+            path = os.path.normpath(os.path.join(real_root, part)) if part else ""
+            if path.startswith(real_root + os.sep) and os.path.lexists(path):
+                digests[os.path.relpath(path, real_root)] = _content_digest(path)
+    return tuple(sorted(digests.items()))
 
 
-def _words(command: str) -> list[str]:
+def _words_with_inner(command: str) -> list[str]:
     """Return the words of a command, and those of a command inside it (`sh -c '…'`)."""
     words = _split(command)
-    return words + [inner for word in words if " " in word for inner in _words(word) if inner != word]
+    return words + [inner for word in words if " " in word for inner in _words_with_inner(word) if inner != word]
 
 
 def _split(command: str) -> list[str]:
@@ -218,7 +219,7 @@ def _split(command: str) -> list[str]:
         return command.split()
 
 
-def _digest(path: str) -> str:
+def _content_digest(path: str) -> str:
     """Return the hash of a file, of a folder's names and contents, or of a link with its target."""
     if os.path.islink(path):
         return f"{_sha256(path)} of the link to {os.readlink(path)}"
@@ -230,8 +231,8 @@ def _digest(path: str) -> str:
         for name in sorted(files):
             file = os.path.join(folder, name)
             size += os.path.getsize(file) if os.path.isfile(file) else 0
-            if size > _LARGEST_FOLDER:
-                return f"over {_LARGEST_FOLDER} bytes: not covered"
+            if size > _LARGEST_FOLDER_BYTES:
+                return f"over {_LARGEST_FOLDER_BYTES} bytes: not covered"
             digest.update(f"{os.path.relpath(file, path)}\0{_sha256(file)}\0".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
@@ -244,6 +245,6 @@ def _sha256(path: str) -> str:
         return "unreadable"
 
 
-def _path(root: Path) -> Path:
+def _permission_file(root: Path) -> Path:
     name = hashlib.sha256(os.path.realpath(root).encode("utf-8", "surrogateescape")).hexdigest()[:32]
     return Path(state_folder()) / _FOLDER / f"{name}.json"

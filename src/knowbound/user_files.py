@@ -28,8 +28,8 @@ def state_folder() -> str:
 
 def state_places(name: str) -> list[str]:
     """Return a file in the state folder, and in the default one: agents may not pass XDG_STATE_HOME on."""
-    usual = os.path.join(os.path.expanduser("~"), ".local", "state", "knowbound")
-    return [os.path.join(folder, name) for folder in dict.fromkeys((state_folder(), usual))]
+    default_folder = os.path.join(os.path.expanduser("~"), ".local", "state", "knowbound")
+    return [os.path.join(folder, name) for folder in dict.fromkeys((state_folder(), default_folder))]
 
 
 def _folder(variable: str, *below_home: str) -> str:
@@ -68,13 +68,13 @@ def append(path: str, data: bytes, *, durable: bool = False) -> int:
         if durable:
             os.fsync(file)
         if is_new:
-            _keep_name(os.path.dirname(path))
+            _sync_folder(os.path.dirname(path))
         return os.fstat(file).st_size
     finally:
         os.close(file)
 
 
-def _keep_name(folder: str) -> None:
+def _sync_folder(folder: str) -> None:
     """Make the names in a folder survive a power cut. If the system cannot, only the newest file is at risk."""
     try:
         opened = os.open(folder, os.O_RDONLY)
@@ -118,10 +118,10 @@ def make_file(path: str | os.PathLike[str], data: bytes) -> None:
 
 def make_private(path: str | os.PathLike[str]) -> None:
     """Remove other users' access, which an earlier version allowed, from our file or folder if possible."""
-    found = os.stat(path)
-    if found.st_mode & 0o077:
+    status = os.stat(path)
+    if status.st_mode & 0o077:
         try:
-            os.chmod(path, found.st_mode & 0o700)
+            os.chmod(path, status.st_mode & 0o700)
         except OSError:  # another user's file, or a read-only file system
             return
 
@@ -131,15 +131,15 @@ def make_private(path: str | os.PathLike[str]) -> None:
 
 def seal(text: str) -> str:
     """Return a code for the text that only this user's key can make; a missing key is made. Raises OSError."""
-    return _code((_keys() or [_new_key()])[0], text)
+    return _seal_code((_valid_keys() or [_new_key()])[0], text)
 
 
 def is_sealed(text: str, code: str) -> bool:
     """Report whether this user sealed the text."""
-    return any(code == _code(key, text) for key in _keys())
+    return any(code == _seal_code(key, text) for key in _valid_keys())
 
 
-def _code(key: bytes, text: str) -> str:
+def _seal_code(key: bytes, text: str) -> str:
     try:
         from _blake2 import blake2b  # noqa: PLC0415  # all of hashlib costs the hook 8 ms
     except ImportError:
@@ -151,8 +151,8 @@ def _key_files() -> list[str]:
     return state_places(_KEY)
 
 
-def _keys() -> list[bytes]:
-    found = []
+def _valid_keys() -> list[bytes]:
+    keys = []
     for path in _key_files():
         try:
             with open(path, "rb") as file:
@@ -160,8 +160,8 @@ def _keys() -> list[bytes]:
         except OSError:
             continue
         if len(key) == _KEY_BYTES:  # a damaged key is ignored
-            found.append(key)
-    return found
+            keys.append(key)
+    return keys
 
 
 def _new_key() -> bytes:
@@ -172,15 +172,15 @@ def _new_key() -> bytes:
     make_file(draft, os.urandom(_KEY_BYTES))
     try:
         if os.path.exists(first) and os.path.getsize(first) != _KEY_BYTES:
-            os.replace(draft, first)
+            os.replace(draft, first)  # a damaged key
         else:
-            os.link(draft, first)
+            os.link(draft, first)  # fails if another process was quicker
     except FileExistsError:
         pass
     finally:
         if os.path.exists(draft):
             os.unlink(draft)
-    keys = _keys()
+    keys = _valid_keys()
     if not keys:
         raise OSError(f"the key {first} cannot be read")
     for path in others:

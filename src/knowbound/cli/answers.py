@@ -51,7 +51,7 @@ def audit_command(
         raise click.UsageError("--session and --turn go together.")
     settings = options.settings_of(root, cluster_address=cluster)
     if session is not None and turn is not None:
-        out.emit(_one_turn(options.absolute(paths), session, turn, settings.home, out))
+        out.emit(_turn_page(options.absolute(paths), session, turn, settings.home, out))
         return
     filters = sessions.filters(settings, paths)
     with reading("What was audited so far is kept.") as progress:
@@ -83,7 +83,7 @@ def _rendered(report: AuditReport, turns: Iterator[AuditedTurn], out: Out) -> It
     yield render_audit(report, out.format, **out.layout)
 
 
-def _one_turn(paths: list[Path], session: str, turn: int, home: Path, out: Out) -> Iterator[str]:
+def _turn_page(paths: list[Path], session: str, turn: int, home: Path, out: Out) -> Iterator[str]:
     from knowbound.audit.reading import turn_page
     from knowbound.report.audit import render_turn, turn_line
 
@@ -121,21 +121,21 @@ def investigate_command(
     settings = options.settings_of(root)
     seconds = seconds or (_SECONDS_TO_RUN if allow_run else _SECONDS)
     if input_ is not None:
-        out.emit(_many(input_, settings, allow_run, trail, seconds))
+        out.emit(_answers_to_file(input_, settings, allow_run, trail, seconds))
         return 0
-    asked = " ".join(question).strip()
-    if not asked:
+    question_text = " ".join(question).strip()
+    if not question_text:
         raise click.UsageError(
             'Give a question: knowbound investigate "where is X defined"', click.get_current_context()
         )
-    found = investigate_and_keep(asked, settings, allow_run=allow_run, seconds=seconds)
-    out.show(render_investigation, found, trail=trail)
-    if found.probable is not None:
+    investigation = investigate_and_keep(question_text, settings, allow_run=allow_run, seconds=seconds)
+    out.show(render_investigation, investigation, trail=trail)
+    if investigation.probable is not None:
         hint_at_model(settings, "investigate", out.format)
-    return 0 if found.outcome == "success" else UNDECIDED
+    return 0 if investigation.outcome == "success" else UNDECIDED
 
 
-def _many(path: Path, settings: Settings, allow_run: bool, trail: bool, seconds: float) -> Iterator[str]:
+def _answers_to_file(path: Path, settings: Settings, allow_run: bool, trail: bool, seconds: float) -> Iterator[str]:
     """Answer each question of a file with a JSON line that has its id."""
     import msgspec
 
@@ -151,5 +151,5 @@ def _many(path: Path, settings: Settings, allow_run: bool, trail: bool, seconds:
             row = msgspec.json.decode(line, type=QuestionLine)
         except msgspec.DecodeError as error:
             raise InputError("bad-questions", f"{path}, line {number}: {error}.") from error
-        found = investigate_and_keep(row.question, settings, allow_run=allow_run, seconds=seconds, keep=False)
-        yield render_investigation(found, "jsonl", trail=trail, id_=str(row.id) or str(number))
+        investigation = investigate_and_keep(row.question, settings, allow_run=allow_run, seconds=seconds, keep=False)
+        yield render_investigation(investigation, "jsonl", trail=trail, id_=str(row.id) or str(number))

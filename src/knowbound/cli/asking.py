@@ -32,16 +32,16 @@ def _asking(*, yes: bool, show_request: bool, model: str | None = None) -> Itera
         yield
 
 
-_unnamed = {
+_agreement_options = {
     "yes": option("Do not ask before a model is asked."),
     "show_request": option("Print what would be sent to the model, and send nothing."),
 }
-_model = option(
+_model_option = option(
     "Ask this model (judge list), or none; default: the one that `knowbound model` was allowed to use.", metavar="NAME"
 )
 # What surrounds a verb that may ask a model: with --model, or without it.
-asking = several(_asking, model=_model, **_unnamed)
-asking_as_configured = several(_asking, **_unnamed)
+asking = several(_asking, model=_model_option, **_agreement_options)
+asking_as_configured = several(_asking, **_agreement_options)
 
 
 @contextlib.contextmanager
@@ -86,19 +86,19 @@ class _Announcer(StatusLine, Announcer):
     def __init__(self, *, yes: bool) -> None:
         super().__init__()
         self._is_agreed, self._judge, self._lock = yes or not is_interactive(), "", threading.Lock()
-        self._asked = self._said = 0  # questions; those that were announced
+        self._asked_count = self._announced_count = 0  # questions
 
     def begin(self, plan: AskingPlan) -> bool:
         """Say how many questions there are, how many tokens, and about how much that costs."""
         with self._lock:
-            return self._begun(plan)
+            return self._announce(plan)
 
-    def _begun(self, plan: AskingPlan) -> bool:
+    def _announce(self, plan: AskingPlan) -> bool:
         is_first, self._judge = self._judge != plan.judge, plan.judge
-        self._asked += len(plan.questions)
+        self._asked_count += len(plan.questions)
         if not is_first:
             return self._is_agreed
-        self._said += len(plan.questions)
+        self._announced_count += len(plan.questions)
         questions = f"{len(plan.questions):,} question{'' if len(plan.questions) == 1 else 's'}"
         usd = estimated_usd(plan.judge, plan.tokens_in, plan.tokens_out)
         cost = _BY_PLAN if usd is None else f"about {usd:.2f} USD"
@@ -115,16 +115,18 @@ class _Announcer(StatusLine, Announcer):
 
     def advance(self, done: int, total: int, usd: float) -> None:
         if self.is_due:
-            left = self.seconds * (total - done) / max(done, 1)
-            self.write(f"asking {self._judge}: {done} of {total} answered  {usd:.2f} USD so far  {left:.0f} s left")
+            seconds_left = self.seconds * (total - done) / max(done, 1)
+            self.write(
+                f"asking {self._judge}: {done} of {total} answered  {usd:.2f} USD so far  {seconds_left:.0f} s left"
+            )
 
     def end(self) -> None:
         self.clear()
 
     def say_total(self) -> None:
         """Say how much was asked, where more followed than was known before."""
-        if self._asked > self._said:
-            echo(f"Asked {self._judge} {self._asked:,} questions in all.", err=True)
+        if self._asked_count > self._announced_count:
+            echo(f"Asked {self._judge} {self._asked_count:,} questions in all.", err=True)
 
 
 def is_interactive() -> bool:

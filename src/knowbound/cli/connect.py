@@ -32,7 +32,7 @@ _agent = argument(choices=("claude-code", "codex"))
 _yes = option("Do not ask.")
 
 
-def _scope(default: str) -> Any:
+def _scope_option(default: str) -> Any:
     scopes = "Change your settings everywhere, the project's shared settings, or your settings in this project."
     return option(f"{scopes} Default: {default}.", choices=("user", "project", "local"))
 
@@ -41,7 +41,7 @@ def _scope(default: str) -> Any:
 def install_command(
     agent: str = _agent,
     root: Path | None = options.root,
-    scope: str | None = _scope("user"),
+    scope: str | None = _scope_option("user"),
     yes: bool = _yes,
     in_shadow: bool | None = option(
         "Record what would be injected, and inject nothing until you looked at ten choices; or inject at once.",
@@ -65,34 +65,34 @@ def install_command(
 
     scope = scope or DEFAULT_SCOPE
     project = _project_of(root)
-    where = scope if scope == "user" else f"{scope}, {project}"
+    scope_words = scope if scope == "user" else f"{scope}, {project}"
     files = settings_files(agent, scope, project, os.environ)
     if scope == "local" and installed_files(agent, "user", project, os.environ):
         echo(say("Nothing to do: knowbound is installed in {} (user), which includes this project.", agent))
         return
     is_everywhere = (agent, scope) == ("claude-code", "user")
     replaced = list(local_files(os.environ)) if is_everywhere else []  # both would answer every prompt
-    in_shadow = _asked_for_shadow(yes) if in_shadow is None else in_shadow
+    in_shadow = _ask_for_shadow(yes) if in_shadow is None else in_shadow
     late = not in_shadow and wants_late(load(project, ignore_untrusted=True))
-    ours = entries(agent, scope, late=late, has_server=not in_shadow)
+    our_entries = entries(agent, scope, late=late, has_server=not in_shadow)
     if in_shadow:  # an agent could search the store by its tools
         replaced += [file for file in files if file.servers]
         files = tuple(file for file in files if file.has_hooks)
-    changes = plan_install(files, ours, replaced)
+    changes = plan_install(files, our_entries, replaced)
     if not changes:
-        note_late_hook(agent, is_installed=late and bool(ours.tool_hooks))
+        note_late_hook(agent, is_installed=late and bool(our_entries.tool_hooks))
         switch(is_on=in_shadow)
-        echo(say("Nothing to do: knowbound is installed in {} ({}).", agent, where))
+        echo(say("Nothing to do: knowbound is installed in {} ({}).", agent, scope_words))
         return
-    about = _SHADOW if in_shadow else _LIVE
-    _confirm_changes(changes, yes, say("Install into {} ({})?", agent, where), about)
+    explanation = _SHADOW if in_shadow else _LIVE
+    _confirm_changes(changes, yes, say("Install into {} ({})?", agent, scope_words), explanation)
     switch(is_on=in_shadow)  # before the hooks are there
     apply(changes)
-    note_late_hook(agent, is_installed=late and bool(ours.tool_hooks))
-    echo(say("Installed in {} ({}). To undo: knowbound uninstall {} --scope {}", agent, where, agent, scope))
+    note_late_hook(agent, is_installed=late and bool(our_entries.tool_hooks))
+    echo(say("Installed in {} ({}). To undo: knowbound uninstall {} --scope {}", agent, scope_words, agent, scope))
     if in_shadow:
         echo(say("In shadow: nothing reaches the agent. What would have: knowbound quality shadow"))
-    for note in _notes(agent, scope, project):
+    for note in _next_steps(agent, scope, project):
         echo(note, err=True)
 
 
@@ -100,7 +100,7 @@ def install_command(
 def uninstall_command(
     agent: str = _agent,
     root: Path | None = options.root,
-    scope: str | None = _scope("all that is yours, here and in other projects"),
+    scope: str | None = _scope_option("all that is yours, here and in other projects"),
     yes: bool = _yes,
 ) -> None:
     """Remove knowbound from an AGENT's settings.
@@ -129,7 +129,7 @@ def uninstall_command(
     echo(say("Uninstalled from {}{}.", agent, f" ({scope})" if scope else ""))
 
 
-def _asked_for_shadow(yes: bool) -> bool:
+def _ask_for_shadow(yes: bool) -> bool:
     """Ask which way to start; a shadow that is on goes on. Without a terminal items are injected at once."""
     from knowbound.injection.shadow import is_switched_on
 
@@ -156,17 +156,17 @@ def _confirm_changes(changes: list[FileChange], yes: bool, question: str, about:
     confirm(question, "Nothing was changed.", yes=yes)
 
 
-def _notes(agent: str, scope: str, project: Path) -> list[str]:
+def _next_steps(agent: str, scope: str, project: Path) -> list[str]:
     """Return what the user still has to do or to know, one sentence each."""
     import shutil
 
     from knowbound.distribution import is_temporary, path_command
 
-    notes = ["Restart the agent: it reads its settings when it starts. To see that it works: knowbound doctor"]
+    steps = ["Restart the agent: it reads its settings when it starts. To see that it works: knowbound doctor"]
     if agent == "codex":
-        notes.append("Codex runs new or changed hooks only after they were reviewed: open /hooks in Codex.")
+        steps.append("Codex runs new or changed hooks only after they were reviewed: open /hooks in Codex.")
     if agent == "claude-code" and scope != "user":
-        notes.append(
+        steps.append(
             say(
                 "Claude Code reads these hooks only when it is started in {} itself. For subfolders and linked work "
                 "trees: knowbound install claude-code",
@@ -174,17 +174,17 @@ def _notes(agent: str, scope: str, project: Path) -> list[str]:
             )
         )
     if scope == "project":
-        notes.append(
+        steps.append(
             "The settings are shared: the hooks do nothing for users without knowbound-hook on their PATH, and "
             "for users who have the hooks in their own settings."
         )
         if not shutil.which("knowbound-hook"):
-            notes.append(say("knowbound-hook is not on your PATH yet. Try: {}", path_command()))
+            steps.append(say("knowbound-hook is not on your PATH yet. Try: {}", path_command()))
     elif is_temporary():
-        notes.append(
+        steps.append(
             "This knowbound runs from a temporary environment: install knowbound for good, then run this verb again."
         )
-    return notes
+    return steps
 
 
 _SIGNS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
@@ -309,5 +309,5 @@ def wrong_command(
     """
     from knowbound.agent.hook.interruptions import call_wrong
 
-    found = call_wrong(options.settings_of(root).home, kind or "")
-    echo(f"Noted: the {found.kind} of {found.time} was wrong. The share of wrong ones: knowbound doctor")
+    interruption = call_wrong(options.settings_of(root).home, kind or "")
+    echo(f"Noted: the {interruption.kind} of {interruption.time} was wrong. The share of wrong ones: knowbound doctor")

@@ -59,16 +59,16 @@ def lint_command(
 
         if files or against or store or out.format not in ("text", "jsonl"):
             raise click.UsageError("--skills goes with --format text or jsonl, and with nothing else.")
-        known = check_skills(settings)
-        out.emit(render_skills(known, out.format))
-        return int(any(skill.problems for skill in known))
+        checked_skills = check_skills(settings)
+        out.emit(render_skills(checked_skills, out.format))
+        return int(any(skill.problems for skill in checked_skills))
     is_named = bool(click.get_current_context().meta.get(MODEL))
     may_ask = not against and (is_named or not os.environ.get("CI"))  # in CI only a model that the command line names
     asker = asker_of(settings, "statements") if may_ask else None
     if store:
         if files or against or out.format not in ("text", "jsonl"):
             raise click.UsageError("--store goes with --format text or jsonl, and with no files and no --against.")
-        out.emit(_junk(store, settings, asker, out.format))
+        out.emit(_junk_report(store, settings, asker, out.format))
         hint_at_model(settings, "statements", out.format)
         return 0
     checked = (
@@ -80,7 +80,7 @@ def lint_command(
     return int(any(statement.truth is Truth.CONTRADICTED for statement in checked))
 
 
-def _junk(store: str, settings: Settings, asker: Asker | None, format_: str) -> Iterator[str]:
+def _junk_report(store: str, settings: Settings, asker: Asker | None, format_: str) -> Iterator[str]:
     from knowbound.codebase.checkout import Checkout
     from knowbound.knowledge.junk import junk_of, read_store
     from knowbound.report.knowledge import render_junk
@@ -111,7 +111,7 @@ def rules_command(
     filters = sessions.filters(settings, paths)
     asker = asker_of(settings, "rules")
     with reading() as progress:
-        found = check_rules(
+        checked = check_rules(
             options.absolute(paths),
             settings,
             filters,
@@ -120,5 +120,5 @@ def rules_command(
             asker=asker,
             progress=progress,
         )
-    out.emit(render_rules(found.checks, found.sessions, found.of, found.notes, out.format))
+    out.emit(render_rules(checked.checks, checked.sessions, checked.of, checked.notes, out.format))
     hint_at_model(settings, "rules", out.format)

@@ -73,20 +73,22 @@ def _rendered(learned: Learned, out: Out, status: bool) -> str:
     from knowbound.report.words import not_read_words, sessions_words
 
     sessions = sessions_words(learned.report.reading, sum(learned.sessions.values()))
-    named = listed([name or translated("unknown") for name in learned.sessions], 3)
-    tree = (
+    projects = listed([name or translated("unknown") for name in learned.sessions], 3)
+    tree_words = (
         say("checked against the tree of {}", learned.checked)
         if learned.checked
         else translated("without a tree to check them")
     )
-    at = say(" at {}", learned.commit) if learned.commit else ""
-    left = not_read_words(learned.report.reading)
+    commit_words = say(" at {}", learned.commit) if learned.commit else ""
+    unread_words = not_read_words(learned.report.reading)
     shown = [lesson for lesson in learned.lessons if status or lesson.status is not LessonStatus.REJECTED]
     return render_lessons(
         shown,
         out.format,
-        about=say("{} from {} of {}, {}{}.", counted(len(shown), "lesson"), sessions, named, tree, at)
-        + (f" {left[:1].upper()}{left[1:]}." if left else ""),
+        about=say(
+            "{} from {} of {}, {}{}.", counted(len(shown), "lesson"), sessions, projects, tree_words, commit_words
+        )
+        + (f" {unread_words[:1].upper()}{unread_words[1:]}." if unread_words else ""),
         left_out=learned.left_out,
         status=status,
         **out.layout,
@@ -119,16 +121,16 @@ def _rescues(path: Path, settings: Settings, format_: str) -> Iterator[str]:
     events = list(_events(path))
     asker = asker_of(settings, "rescue")
     with indexed(settings.root, settings.home) as tree:
-        said = [rescue(event, tree, home=str(settings.home), seconds=SECONDS) for _, event in events]
+        rescues = [rescue(event, tree, home=str(settings.home), seconds=SECONDS) for _, event in events]
         if asker is not None:
             from knowbound.lessons.rescue.asking import rescues_by_model
 
-            left = [at for at, answer in enumerate(said) if answer.is_open]
-            sees = partial(may_see, asker.judge, settings=settings)
-            by_model = rescues_by_model([events[at][1] for at in left], tree, asker, sees)
-            for at, answer in zip(left, by_model, strict=True):
-                said[at] = answer if answer.suggestions else said[at]
-    for (number, event), answer in zip(events, said, strict=True):
+            open_numbers = [position for position, answer in enumerate(rescues) if answer.is_open]
+            may_see_event = partial(may_see, asker.judge, settings=settings)
+            by_model = rescues_by_model([events[position][1] for position in open_numbers], tree, asker, may_see_event)
+            for position, answer in zip(open_numbers, by_model, strict=True):
+                rescues[position] = answer if answer.suggestions else rescues[position]
+    for (number, event), answer in zip(events, rescues, strict=True):
         yield _rescue_line(event.get("id", number), answer, format_)
 
 
@@ -143,11 +145,11 @@ def _events(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, event
 
 
-def _rescue_line(id_: object, said: Rescue, format_: str) -> str:
+def _rescue_line(id_: object, rescue: Rescue, format_: str) -> str:
     if format_ == "text":
-        return f"{one_line(str(id_))}  {said.text or '(silent)'}\n"
+        return f"{one_line(str(id_))}  {rescue.text or '(silent)'}\n"
     places = [
-        {"path": suggestion.path, "line": suggestion.line, "why": suggestion.why} for suggestion in said.suggestions
+        {"path": suggestion.path, "line": suggestion.line, "why": suggestion.why} for suggestion in rescue.suggestions
     ]
-    row = {"id": id_, "status": said.status, "rule": said.rule, "text": said.text, "suggestions": places}
+    row = {"id": id_, "status": rescue.status, "rule": rescue.rule, "text": rescue.text, "suggestions": places}
     return json.dumps(row, ensure_ascii=False) + "\n"

@@ -134,9 +134,9 @@ def refuse_taken_out(ctx: click.Context | None, name: str) -> None:
     while ctx is not None and ctx.parent is not None:
         words.insert(0, ctx.info_name or "")
         ctx = ctx.parent
-    asked = " ".join(words)
-    if asked in TAKEN_OUT:
-        raise InputError("taken-out", f"`knowbound {asked}` was taken out. {TAKEN_OUT[asked]}")
+    command_line = " ".join(words)
+    if command_line in TAKEN_OUT:
+        raise InputError("taken-out", f"`knowbound {command_line}` was taken out. {TAKEN_OUT[command_line]}")
 
 
 class HelpText(click.HelpFormatter):
@@ -282,11 +282,11 @@ def language_of(args: list[str], environ: Mapping[str, str]) -> str:
 
     Verbs of other groups and formats for programs are English.
     """
-    given = dict(pairwise([*(part for argument in args for part in argument.split("=", 1)), ""]))
+    option_values = dict(pairwise([*(part for argument in args for part in argument.split("=", 1)), ""]))
     verb = next((argument for argument in args if argument in VERBS), "review")
-    is_for_people = given.get("--format", "text") in FOR_PEOPLE
-    named = given.get("--lang") or environ.get(VARIABLE, "en")
-    return named if named in LANGUAGES and verb in BILINGUAL and is_for_people else "en"
+    is_for_people = option_values.get("--format", "text") in FOR_PEOPLE
+    language = option_values.get("--lang") or environ.get(VARIABLE, "en")
+    return language if language in LANGUAGES and verb in BILINGUAL and is_for_people else "en"
 
 
 def _run(args: list[str] | None) -> Any:

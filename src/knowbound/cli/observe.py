@@ -112,12 +112,12 @@ def report_command(
     if topic is not None:
         if out.format in GAP_FORMATS:
             raise click.UsageError(f"--topic is not for --format {out.format}.")
-        out.emit([_topic(options.settings_of(root), topic, out)])
+        out.emit([_render_topic(options.settings_of(root), topic, out)])
         return
-    out.emit(options.from_stored(options.settings_of(root), root, lambda settings: _newest(settings, out)))
+    out.emit(options.from_stored(options.settings_of(root), root, lambda settings: _render_newest(settings, out)))
 
 
-def _newest(settings: Settings, out: Out) -> Iterable[str]:
+def _render_newest(settings: Settings, out: Out) -> Iterable[str]:
     from knowbound.evals.history import newest_evaluation
     from knowbound.evidence.investigate import newest_investigation
     from knowbound.gaps.stored import newest_report
@@ -136,16 +136,16 @@ def _newest(settings: Settings, out: Out) -> Iterable[str]:
     return rendered(with_lessons(report, settings), signals, out)
 
 
-def _topic(settings: Settings, name: str, out: Out) -> str:
+def _render_topic(settings: Settings, name: str, out: Out) -> str:
     """Render one topic; jsonl has a line for each of its signals."""
     from knowbound.gaps.stored import newest_topic
     from knowbound.report.formats.json import signal_line
     from knowbound.report.gaps.topics import render_topic
 
-    found = newest_topic(settings, name)
+    topic = newest_topic(settings, name)
     if out.format == "jsonl":
-        return "".join(signal_line(placed.signal, found.watermark) + "\n" for placed in found.signals)
-    return render_topic(found, out.format, **out.layout)
+        return "".join(signal_line(placed.signal, topic.watermark) + "\n" for placed in topic.signals)
+    return render_topic(topic, out.format, **out.layout)
 
 
 @verb("export")
@@ -184,19 +184,19 @@ def export_command(
             also=[audit_lens(settings)],
         )  # fmt: skip
     with closing(Observed(settings.home)) as store:
-        run = store.run("observe", ObserveReport)
-        keys = run[1] if run is not None else []
-        found = [finding for finding in store.findings(keys) if filters.admits(finding)]
+        newest = store.run("observe", ObserveReport)
+        _, keys = newest or (None, [])
+        findings = [finding for finding in store.findings(keys) if filters.admits(finding)]
     audited = [session for session in Audited(settings.home).sessions(keys) if filters.admits(session)]
     if format_ == "telemetry" or otlp:
         _write_telemetry(folder, list(evaluations(audited, settings)), otlp)
     if format_ != "telemetry":
-        written = write_tables(table_rows(found, list(signals), audited, settings), folder, format_)
-        for name, rows in written.items():
+        row_counts = write_tables(table_rows(findings, list(signals), audited, settings), folder, format_)
+        for name, rows in row_counts.items():
             echo(f"{folder / name}.{format_}: {rows:,} rows")
 
 
-def _write_telemetry(folder: Path, made: list[Any], address: str | None) -> None:
+def _write_telemetry(folder: Path, verdicts: list[Any], address: str | None) -> None:
     """Write the verdicts into the folder, and send them to the address."""
     import msgspec
 
@@ -204,15 +204,15 @@ def _write_telemetry(folder: Path, made: list[Any], address: str | None) -> None
     from knowbound.report.export import annotation_lines, otlp_logs
 
     folder.mkdir(parents=True, exist_ok=True)
-    body = msgspec.json.encode(otlp_logs(made))
+    body = msgspec.json.encode(otlp_logs(verdicts))
     with replacing(folder / "otlp-logs.json") as file:
         file.write(body)
     with replacing(folder / "annotations.jsonl") as file:
-        file.writelines(line.encode() for line in annotation_lines(made))
-    echo(f"{folder / 'otlp-logs.json'}: {len(made):,} verdicts")
+        file.writelines(line.encode() for line in annotation_lines(verdicts))
+    echo(f"{folder / 'otlp-logs.json'}: {len(verdicts):,} verdicts")
     if address:
         _send(address, body)
-        echo(f"{address}: sent {len(made):,} verdicts")
+        echo(f"{address}: sent {len(verdicts):,} verdicts")
 
 
 def _send(address: str, body: bytes) -> None:

@@ -51,13 +51,13 @@ def _model_flags() -> dict[str, object]:
     from knowbound.cli.asking import MODEL
 
     context = click.get_current_context(silent=True)
-    named = context.meta.get(MODEL) if context else None
-    if named is None:
+    model_name = context.meta.get(MODEL) if context else None
+    if model_name is None:
         return {}
     from knowbound.config import ModelTask
 
-    every = (task for task in ModelTask if task is not ModelTask.CHOOSE)  # hooks ask that, no command does
-    return {"model_name": named} | {f"model_tasks_{task}": "" for task in every}
+    command_tasks = (task for task in ModelTask if task is not ModelTask.CHOOSE)  # hooks ask that, no command does
+    return {"model_name": model_name} | {f"model_tasks_{task}": "" for task in command_tasks}
 
 
 as_specified = option("Count failed searches by the letter of specification 1, errors included.")
@@ -78,9 +78,9 @@ def checked(settings: Settings) -> Settings:
     note = check_data_folder(settings.home, is_given=settings.home_is_given)
     if note:
         echo(f"knowbound: {note}", err=True)
-    new = REPLACED | {variable(old): variable(new) for old, new in REPLACED.items()}
+    new_names = REPLACED | {variable(old): variable(new) for old, new in REPLACED.items()}
     for key in settings.replaced:
-        echo(f"knowbound: {key} still counts; it was replaced by {new[key]}.", err=True)
+        echo(f"knowbound: {key} still counts; it was replaced by {new_names[key]}.", err=True)
     return settings
 
 
@@ -95,16 +95,16 @@ def from_stored(settings: Settings, root: Path | None, show: Callable[[Settings]
     try:
         return show(settings)
     except InputError as error:
-        below = evaluated_below(settings) if error.slug == "no-run" and root is None else []
-        if not below:
+        evaluated = evaluated_below(settings) if error.slug == "no-run" and root is None else []
+        if not evaluated:
             raise
-        named = ", ".join(f"--root {os.path.relpath(folder, settings.root)}" for folder in below)
-        if len(below) > 1:
+        root_options = ", ".join(f"--root {os.path.relpath(folder, settings.root)}" for folder in evaluated)
+        if len(evaluated) > 1:
             raise InputError(
-                "no-run", f"Nothing is stored for this folder, but for several below it. Try one of: {named}"
+                "no-run", f"Nothing is stored for this folder, but for several below it. Try one of: {root_options}"
             ) from error
-    echo(f"knowbound: nothing is stored for this folder; this is {named}.", err=True)
-    return show(settings_of(below[0]))
+    echo(f"knowbound: nothing is stored for this folder; this is {root_options}.", err=True)
+    return show(settings_of(evaluated[0]))
 
 
 def user_name() -> str:
@@ -228,15 +228,15 @@ class Gates:
         from knowbound.stats.figures import RateKind
         from knowbound.stats.gate import Limits, limit
 
-        def asked(given: Fraction | None, configured: float | None) -> Fraction | None:
+        def limit_of(given: Fraction | None, configured: float | None) -> Fraction | None:
             return limit(configured) if given is None and configured is not None else given
 
         kind = self.rate or settings.gate_rate
         if kind not in set(RateKind):
             raise ConfigError("config-wrong-type", f"gate.rate must be raw or open, not {kind!r}.")
         return Limits(
-            asked(self.max_gap_rate, settings.gate_max_gap_rate),
-            asked(self.gap_rate_regression, settings.gate_gap_rate_regression),
+            limit_of(self.max_gap_rate, settings.gate_max_gap_rate),
+            limit_of(self.gap_rate_regression, settings.gate_gap_rate_regression),
             RateKind(kind),
         )
 

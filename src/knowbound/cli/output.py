@@ -126,9 +126,9 @@ def confirm(question: str, otherwise: str, *, yes: bool, err: bool = False) -> N
         raise InputError("not-confirmed", f"{otherwise} To agree without being asked: --yes")
 
 
-_AFTER_SECONDS = 0.5  # a short run shows nothing
-_EVERY_SECONDS = 0.1
-_SIGNALS = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+_FIRST_SHOWN_SECONDS = 0.5  # a short run shows nothing
+_UPDATE_SECONDS = 0.1  # between two updates of the line
+_END_SIGNALS = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 
 
 class StatusLine:
@@ -136,7 +136,7 @@ class StatusLine:
 
     def __init__(self) -> None:
         self._start = time.monotonic()
-        self._shown = 0.0
+        self._shown_at = 0.0
         self._is_terminal = sys.stderr.isatty()
 
     def __enter__(self) -> Self:
@@ -154,16 +154,17 @@ class StatusLine:
     def is_due(self) -> bool:
         """Report whether the line may be shown now."""
         now = time.monotonic()
-        return self._is_terminal and now - self._start >= _AFTER_SECONDS and now - self._shown >= _EVERY_SECONDS
+        is_long_run = now - self._start >= _FIRST_SHOWN_SECONDS
+        return self._is_terminal and is_long_run and now - self._shown_at >= _UPDATE_SECONDS
 
     def clear(self) -> None:
         """Remove the line, if one is shown."""
-        if self._shown:
+        if self._shown_at:
             self.write("")
 
     def write(self, text: str) -> None:
         """Show a text in place of the last one."""
-        self._shown = time.monotonic()
+        self._shown_at = time.monotonic()
         sys.stderr.write(f"\r\x1b[2K{text}")
         sys.stderr.flush()
 
@@ -175,27 +176,28 @@ class ReadingProgress(StatusLine):
         """Show the progress if it is due."""
         if not self.is_due:
             return
-        rate = done / (time.monotonic() - self._start)
-        left = (total - done) / rate if rate else 0
+        bytes_per_second = done / (time.monotonic() - self._start)
+        seconds_left = (total - done) / bytes_per_second if bytes_per_second else 0
         self.write(
             f"reading {100 * done / max(total, 1):3.0f}%  {done / 1e6:,.0f} of {total / 1e6:,.0f} MB  "
-            f"{rate / 1e6:,.0f} MB/s  {left:.0f} s left"
+            f"{bytes_per_second / 1e6:,.0f} MB/s  {seconds_left:.0f} s left"
         )
 
 
 class EvalProgress(StatusLine):
     """Samples done of samples to run, with gaps, failures and the cost so far."""
 
-    def __call__(self, now: RunProgress) -> None:
+    def __call__(self, progress: RunProgress) -> None:
         """Show the progress if it is due."""
         if not self.is_due:
             return
-        parts = [f"{now.done} of {now.total} runs", f"{now.gaps} with a gap"]
-        if now.incomplete:
-            parts.append(f"{now.incomplete} incomplete")
-        left = (now.total - now.done) / max(now.done, 1)
-        parts.append("cost unknown" if now.usd is None else f"${now.usd:.2f}, about ${now.usd * left:.2f} more")
-        parts.append(f"{self.seconds * left:.0f} s left" if now.done else "")
+        parts = [f"{progress.done} of {progress.total} runs", f"{progress.gaps} with a gap"]
+        if progress.incomplete:
+            parts.append(f"{progress.incomplete} incomplete")
+        remaining = (progress.total - progress.done) / max(progress.done, 1)  # runs for each run that is done
+        usd = progress.usd
+        parts.append("cost unknown" if usd is None else f"${usd:.2f}, about ${usd * remaining:.2f} more")
+        parts.append(f"{self.seconds * remaining:.0f} s left" if progress.done else "")
         self.write(" · ".join(filter(None, parts)))
 
 
@@ -214,7 +216,7 @@ def end_agents_on_interrupt(advice: str) -> Iterator[None]:
         raise KeyboardInterrupt
 
     # An ignored signal, such as SIGHUP under nohup, stays ignored.
-    handled = [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    handled = [number for number in _END_SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
     for number in handled:
         signal.signal(number, interrupt)
     try:

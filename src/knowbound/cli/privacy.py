@@ -51,18 +51,18 @@ def forget_command(
     if sum((bool(sessions), project is not None, before is not None, everything)) != 1:
         raise click.UsageError("Give one of --session ID, --project [DIR], --before DATE or --everything.")
     folder = (settings.root if project == "." else Path(project).expanduser()).resolve() if project is not None else ""
-    selection = Selection(sessions, str(folder), _time(before) if before is not None else "", everything)
-    shown = forget(selection, settings, is_preview=True)
+    selection = Selection(sessions, str(folder), _time_before(before) if before is not None else "", everything)
+    report = forget(selection, settings, is_preview=True)
     if not dry_run:
         if format_ == "text" and not yes:
-            echo("\n".join(_to_erase(shown, "To be erased from")))
+            echo("\n".join(_report_lines(report, "To be erased from")))
         confirm("Erase it?", "Nothing was erased.", yes=yes, err=format_ != "text")
-        shown = forget(selection, settings)
-    _print(shown, selection, format_)
-    return UNDECIDED if shown.proof is not None and (shown.proof.left or shown.proof.unreadable) else 0
+        report = forget(selection, settings)
+    _print_report(report, selection, format_)
+    return UNDECIDED if report.proof is not None and (report.proof.left or report.proof.unreadable) else 0
 
 
-def _time(before: str) -> str:
+def _time_before(before: str) -> str:
     from knowbound.gaps.stored import since
 
     try:
@@ -71,27 +71,27 @@ def _time(before: str) -> str:
         raise InputError(error.slug, f"--before {before!r} is neither a span (30d, 12h, 2w) nor a date.") from None
 
 
-def _print(shown: ForgetReport, selection: Selection, format_: str) -> None:
+def _print_report(report: ForgetReport, selection: Selection, format_: str) -> None:
     from msgspec.structs import asdict
 
-    proof = shown.proof
-    lines = _to_erase(shown, "To be erased from" if proof is None else "Erased from")
+    proof = report.proof
+    lines = _report_lines(report, "To be erased from" if proof is None else "Erased from")
     if proof is not None:
-        found = sum(left.texts for left in proof.left)
+        occurrences = sum(left.texts for left in proof.left)
         documents = f" and {proof.documents:,} documents of MongoDB" if proof.documents else ""
         lines.append(
             f"Searched {proof.files:,} files{documents}, {proof.bytes:,} bytes for {proof.texts:,} erased texts: "
-            f"{found:,} {'occurrence' if found == 1 else 'occurrences'}."
+            f"{occurrences:,} {'occurrence' if occurrences == 1 else 'occurrences'}."
         )
         lines += [f"  left: {left.file} ({left.texts:,})" for left in proof.left]
         lines += [f"  could not be read: {path}" for path in proof.unreadable]
-    print_result(format_, "forget", {"selection": selection, **asdict(shown)}, lines)
+    print_result(format_, "forget", {"selection": selection, **asdict(report)}, lines)
 
 
-def _to_erase(shown: ForgetReport, words: str) -> list[str]:
-    lines = [f"{words} {shown.home}: {shown.sessions:,} sessions."]
-    lines += [f"  {count:>7,}  {store}" for store, count in shown.erased.items()] or ["  nothing is kept"]
-    return lines + [f"Not touched: {sentence}." for sentence in shown.not_touched]
+def _report_lines(report: ForgetReport, heading: str) -> list[str]:
+    lines = [f"{heading} {report.home}: {report.sessions:,} sessions."]
+    lines += [f"  {count:>7,}  {store}" for store, count in report.erased.items()] or ["  nothing is kept"]
+    return lines + [f"Not touched: {sentence}." for sentence in report.not_touched]
 
 
 _SHORTEST_HASH = 32  # characters of a hash that --expect takes
@@ -121,9 +121,9 @@ def trust_command(
     project = (root or Path()).resolve()
     if revoke:
         echo("The project's settings are no longer trusted." if distrust(project) else "Nothing was trusted.")
-        left = load(project, ignore_untrusted=True)
-        if (left.home / INDEX).exists() and owner_of(left.home) == OURS:
-            open_knowledge_store(left).close()  # drops the items of backends that are not in use any more
+        current = load(project, ignore_untrusted=True)
+        if (current.home / INDEX).exists() and owner_of(current.home) == OURS:
+            open_knowledge_store(current).close()  # drops the items of backends that are not in use any more
         return
     risky = risky_settings(project)
     settings = load(project, ignore_untrusted=True)
@@ -132,7 +132,7 @@ def trust_command(
     owner = owner_of(home) if may_adopt else OURS
     if owner != OURS:
         refuse_tracked(home)
-    is_new = bool(risky) and trusted(project).hash != hash_of(risky)
+    needs_trust = bool(risky) and trusted(project).hash != hash_of(risky)
     if expect and (len(expect) < _SHORTEST_HASH or not hash_of(risky).startswith(expect)):
         raise ConfigError(
             "config-untrusted",
@@ -140,18 +140,18 @@ def trust_command(
             "Try: knowbound trust (shows them)",
         )
     lines = [redact(line) for line in lines_of(risky)]
-    if is_new:
+    if needs_trust:
         echo(f"The config of {project} decides what counts only if you trust it:\n")
         echo("\n".join(_difference(trusted(project).lines, lines)))
         echo("\nPrograms run as you. What they read or start themselves is not covered.")
     if owner != OURS:
         echo(f"The data folder {home} was not made by you on this machine. Taken over, its items can be injected.")
-    if not is_new and owner == OURS:
+    if not needs_trust and owner == OURS:
         why = "these settings are trusted already" if risky else f"the config of {project} decides nothing of the kind"
         echo(f"Nothing to trust: {why}.")
         return
     confirm("Trust exactly this?", "Nothing is trusted.", yes=yes or bool(expect))
-    if is_new:
+    if needs_trust:
         trust(project, risky, lines)
         echo(f"Trusted. In CI: knowbound trust --expect {hash_of(risky)[:_SHORTEST_HASH]}")
     if owner != OURS:
@@ -161,8 +161,8 @@ def trust_command(
 
 def _difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
     """Return the lines with the sign of a difference in front: removed, kept, new."""
-    gone = [f"- {line}" for line in before if line not in after]
-    shown = gone + [f"{' ' if line in before else '+'} {line}" for line in after]
+    removed = [f"- {line}" for line in before if line not in after]
+    shown = removed + [f"{' ' if line in before else '+'} {line}" for line in after]
     if not any(line[0] in "-+" for line in shown):
         shown.append("+ (only a credential changed)")
     return shown
@@ -230,12 +230,12 @@ def share_command(
     if output is None:
         return
     sys.stdout.flush()
-    confirm(f"Write this to {_shown(output)}?", "Nothing was written.", yes=yes, err=True)
+    confirm(f"Write this to {_without_secrets(output)}?", "Nothing was written.", yes=yes, err=True)
     write_share(shared, output)
-    echo(f"Written to {_shown(output)}. Of a team: knowbound review --team PLACE …", err=True)
+    echo(f"Written to {_without_secrets(output)}. Of a team: knowbound review --team PLACE …", err=True)
 
 
-def _shown(place: str) -> str:
+def _without_secrets(place: str) -> str:
     from knowbound.text.redact import redact
 
     return redact(place)

@@ -46,16 +46,18 @@ def review_command(
 
     settings = options.settings_of(root, cluster_address=cluster)
     filters = sessions.filters(settings, paths)
-    shown = 0
+    first_look_lines = 0
     if not paths and out == Out("text") and sys.stdout.isatty() and not is_kept(settings, filters):
         first = first_look(settings, filters)
         if first is not None:
-            text = _text(first, "text") + translated("First look: only the newest sessions. Reading the rest …") + "\n"
+            hint = translated("First look: only the newest sessions. Reading the rest …")
+            text = f"{_review_text(first, 'text')}{hint}\n"
             out.emit([text])
-            shown = text.count("\n")
+            first_look_lines = text.count("\n")
     with reading() as progress:
-        found = review(options.absolute(paths), settings, filters, root_is_given=root is not None, progress=progress)
-    out.emit([f"\x1b[{shown}F\x1b[J" if shown else "", _text(found, out.format)])
+        reviewed = review(options.absolute(paths), settings, filters, root_is_given=root is not None, progress=progress)
+    # The report goes in the place of the first look: the terminal goes up its lines and clears them.
+    out.emit([f"\x1b[{first_look_lines}F\x1b[J" if first_look_lines else "", _review_text(reviewed, out.format)])
 
 
 def _review_team(places: tuple[str, ...], people: int, out: Out) -> None:
@@ -67,13 +69,15 @@ def _review_team(places: tuple[str, ...], people: int, out: Out) -> None:
     out.emit([render_team(team_review(read_shares(places), people), out.format)])
 
 
-def _text(found: Reviewed, format_: str) -> str:
+def _review_text(reviewed: Reviewed, format_: str) -> str:
     from knowbound.report.review import render_review
 
-    return render_review(found.project, found.actions, found.figures, found.watched, found.notes, format_)
+    return render_review(
+        reviewed.project, reviewed.actions, reviewed.figures, reviewed.watched, reviewed.notes, format_
+    )
 
 
-_KEYS = "a accept · e edit · r reject · l later · q quit"
+_KEY_HELP = "a accept · e edit · r reject · l later · q quit"
 
 
 @verb("fix")
@@ -129,11 +133,11 @@ def fix_command(
         _walk([fixes[action.id] for action in reviewed.actions if action.id in fixes] if reviewed else [], settings)
         return
     for id_ in ids:
-        fix = (rejectable(id_, reviewed) if reject else None) or _named(id_, fixes, decided, settings)
+        fix = (rejectable(id_, reviewed) if reject else None) or _fix_named(id_, fixes, decided, settings)
         if to == "file":
             _fix(fix, settings, yes=yes, reject=reject, branch=branch)
         else:
-            _add(fix, to, settings, yes)
+            _use_elsewhere(fix, to, settings, yes)
 
 
 def _evolve(
@@ -151,26 +155,26 @@ def _evolve(
     runs = 2 * (len(set_.samples) // 2)
     question = say("Ask {} for a rewrite, then run about {} samples?", asker.judge, runs)
     confirm(question, "Nothing was asked.", yes=yes or show_request)
-    found = None  # stays so where the request is shown only
+    rewrite = None  # stays so where the request is shown only
     with (
         announced(yes=True, show_request=show_request),
         EvalProgress() as progress,
         end_agents_on_interrupt("Nothing was written."),
     ):
-        found = evolve(path, set_, settings, asker, actions, progress=progress)
-    if found is not None:
-        echo(found.words)
-    if found is not None and found.fix is not None:
-        _fix(found.fix, settings, yes=yes, reject=False, branch=branch)
+        rewrite = evolve(path, set_, settings, asker, actions, progress=progress)
+    if rewrite is not None:
+        echo(rewrite.words)
+    if rewrite is not None and rewrite.fix is not None:
+        _fix(rewrite.fix, settings, yes=yes, reject=False, branch=branch)
 
 
-def _named(id_: str, fixes: dict[str, Fix], decided: dict[str, DecidedFix], settings: Settings) -> Fix:
+def _fix_named(id_: str, fixes: dict[str, Fix], decided: dict[str, DecidedFix], settings: Settings) -> Fix:
     from knowbound.review.fixing import line_of
 
-    if (found := fixes.get(id_) or line_of(id_, settings)) is not None:
-        return found
-    known = decided.get(id_)
-    state = f"The action {id_} is {known.state} already." if known else f"There is no action {id_!r} with a fix."
+    if (fix := fixes.get(id_) or line_of(id_, settings)) is not None:
+        return fix
+    decision = decided.get(id_)
+    state = f"The action {id_} is {decision.state} already." if decision else f"There is no action {id_!r} with a fix."
     raise InputError("no-such-action", f"{state} To see the open ones: knowbound")
 
 
@@ -215,7 +219,7 @@ def _open_turn(fix: Fix, settings: Settings) -> None:
     echo(say("Not worth it: knowbound fix --reject {}", fix.id))
 
 
-def _add(fix: Fix, to: str, settings: Settings, yes: bool) -> None:
+def _use_elsewhere(fix: Fix, to: str, settings: Settings, yes: bool) -> None:
     """Use the line of a lesson elsewhere than in its file."""
     from knowbound.core.lesson import LessonStatus
     from knowbound.lessons.applying import decide, mark_applied, write_item
@@ -255,16 +259,16 @@ def _undo(id_: str, decided: dict[str, DecidedFix], settings: Settings, yes: boo
     from knowbound.review.fixing import undo_fix, undo_of
     from knowbound.store.screens import FixState
 
-    known = decided.get(id_)
-    if known is None or known.state is not FixState.APPLIED:
-        state = f"is {known.state}" if known else "was never carried out"
+    decided_fix = decided.get(id_)
+    if decided_fix is None or decided_fix.state is not FixState.APPLIED:
+        state = f"is {decided_fix.state}" if decided_fix else "was never carried out"
         raise InputError("no-such-action", f"The action {id_} {state}: there is nothing to take back.")
-    patches = undo_of(known, settings)
+    patches = undo_of(decided_fix, settings)
     for patch in patches:
         echo(patch.diff())
     confirm("Write this?", "Nothing was written.", yes=yes)
-    undo_fix(known, patches, settings, options.user_name())
-    echo(say("Taken back: {}", known.fix.title))
+    undo_fix(decided_fix, patches, settings, options.user_name())
+    echo(say("Taken back: {}", decided_fix.fix.title))
 
 
 def _walk(fixes: list[Fix], settings: Settings) -> None:
@@ -288,8 +292,8 @@ def _walk(fixes: list[Fix], settings: Settings) -> None:
             _open_turn(fix, settings)
             continue
         _show(fix)
-        echo(_KEYS)
-        match _key():
+        echo(_KEY_HELP)
+        match _pressed_key():
             case "a" | "e" as key:
                 apply_fix(_edited(fix) if key == "e" else fix, settings, options.user_name())
                 echo(say("Done. To take it back: knowbound fix --undo {}", fix.id))
@@ -299,7 +303,7 @@ def _walk(fixes: list[Fix], settings: Settings) -> None:
                 return
 
 
-def _key() -> str:
+def _pressed_key() -> str:
     while (pressed := click.getchar().lower()) not in ("a", "e", "r", "l", "q", "\x03", "\x1b"):
         pass
     return "q" if pressed in ("\x03", "\x1b") else pressed

@@ -55,13 +55,14 @@ def demo_command() -> None:
     settings = load(PROJECT, environ={"KNOWBOUND_HOME": str(home)})
     report, _ = observe([TRACES], settings, root_is_given=True)
     report = replace(report, last_look="")  # the report is the same every time
-    kept = shlex.quote(str(home.relative_to(Path().absolute()) if home.is_relative_to(Path().absolute()) else home))
+    current = Path().absolute()
+    shown_home = shlex.quote(str(home.relative_to(current) if home.is_relative_to(current) else home))
     page = home / "report.html"
     emit([render_observe(report, "html", commands=_NEXT)], page)
     emit([render_observe(report, "text", **layout(None), commands=(), detail=Detail.SHORT)], None)
     echo("")
     echo(say("These traces are made up. Everything in a browser: {}", page))
-    echo(say("The traces behind a topic: KNOWBOUND_HOME={} knowbound report --topic ID", kept))
+    echo(say("The traces behind a topic: KNOWBOUND_HOME={} knowbound report --topic ID", shown_home))
     is_found = shutil.which("knowbound")
     echo("Next, in a project of yours:" if is_found else say("Next, in a project of yours, after {}", path_command()))
     for command_, what in _NEXT:
@@ -69,8 +70,8 @@ def demo_command() -> None:
 
 
 SHELLS = ("bash", "zsh", "fish")
-_AS_MY_SHELL = "auto"
-_KEEP_IN = {
+_OWN_SHELL = "auto"
+_COMPLETION_FILES = {
     "bash": "~/.local/share/bash-completion/completions/knowbound",
     "zsh": "~/.zfunc/_knowbound",
     "fish": "~/.config/fish/completions/knowbound.fish",
@@ -82,9 +83,9 @@ def init_command(
     shell: str | None = option(
         "Print what completes verbs and options in this shell (default: the one of $SHELL).",
         "--completion",
-        choices=(*SHELLS, _AS_MY_SHELL),
+        choices=(*SHELLS, _OWN_SHELL),
         is_flag=False,
-        flag_value=_AS_MY_SHELL,
+        flag_value=_OWN_SHELL,
     ),
     root: Path | None = options.root,
 ) -> int:
@@ -95,7 +96,7 @@ def init_command(
     replaced; --yes writes without asking.
     """
     if shell is not None:
-        _print_completion(_own_shell() if shell == _AS_MY_SHELL else shell)
+        _print_completion(_own_shell() if shell == _OWN_SHELL else shell)
         return 0
     return _set_up(options.settings_of(root), is_agreed=bool(click.get_current_context().meta.get(AGREED)))
 
@@ -105,23 +106,23 @@ def _set_up(settings: Settings, *, is_agreed: bool) -> int:
     from knowbound.evals import starting
     from knowbound.files import replacing
 
-    found = starting.look(settings)
-    agents = ", ".join(found.agents) or "none on the PATH"
-    echo(f"{settings.root}: {counted(len(found.knowledge), 'document')}; agents: {agents}", err=True)
-    if not found.knowledge:
+    surroundings = starting.look(settings)
+    agents = ", ".join(surroundings.agents) or "none on the PATH"
+    echo(f"{settings.root}: {counted(len(surroundings.knowledge), 'document')}; agents: {agents}", err=True)
+    if not surroundings.knowledge:
         raise InputError("no-knowledge", f"No documents under {settings.root}. Try: --root DIR")
-    files = {starting.CONFIG: starting.config_text(found)}
-    if starting.SAMPLES not in found.existing:
-        drafts = starting.first_samples(settings, found, asker_of(settings, "drafts"))
+    files = {starting.CONFIG: starting.config_text(surroundings)}
+    if starting.SAMPLES not in surroundings.existing:
+        drafts = starting.first_samples(settings, surroundings, asker_of(settings, "drafts"))
         files |= {starting.SAMPLES: starting.samples_text(drafts)} if drafts else {}
         if not drafts:
             echo(
                 f"No question with a checked answer could be made: write {starting.SAMPLES} by hand (docs/samples.md).",
                 err=True,
             )
-    files |= {starting.WORKFLOW: starting.WORKFLOW_TEXT} if found.is_git else {}
-    files = {name: text for name, text in files.items() if name not in found.existing}
-    for name in found.existing:
+    files |= {starting.WORKFLOW: starting.WORKFLOW_TEXT} if surroundings.is_git else {}
+    files = {name: text for name, text in files.items() if name not in surroundings.existing}
+    for name in surroundings.existing:
         echo(f"{name} is there already: it stays as it is.", err=True)
     for name, text in files.items():
         echo(f"--- {name}\n{text}")
@@ -157,14 +158,14 @@ def _print_completion(shell: str) -> None:
 
     from knowbound.cli.main import knowbound
 
-    made = get_completion_class(shell)
-    assert made is not None
-    echo(made(knowbound, {}, "knowbound", "_KNOWBOUND_COMPLETE").source().strip("\n"))
-    keep_in = _KEEP_IN[shell]
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None
+    echo(completion_class(knowbound, {}, "knowbound", "_KNOWBOUND_COMPLETE").source().strip("\n"))
+    keep_in = _COMPLETION_FILES[shell]
     folder = keep_in.rpartition("/")[0]
-    keep = f"mkdir -p {folder} && knowbound init --completion {shell} > {keep_in}"
-    more = "   (with `fpath+=~/.zfunc; autoload -Uz compinit; compinit` in ~/.zshrc)" if shell == "zsh" else ""
-    echo(f"To keep it: {keep}{more}", err=True)
+    keep_command = f"mkdir -p {folder} && knowbound init --completion {shell} > {keep_in}"
+    advice = "   (with `fpath+=~/.zfunc; autoload -Uz compinit; compinit` in ~/.zshrc)" if shell == "zsh" else ""
+    echo(f"To keep it: {keep_command}{advice}", err=True)
 
 
 @verb("explain")
@@ -186,10 +187,12 @@ def explain_command(code: str | None = argument()) -> None:
         echo("\nOne of them: knowbound explain CODE")
         return
     # A code has underscores, a slug has hyphens: the user may type either, in any case.
-    known = {_plain(name): name for name in (*problems(), *(entry.code for entry in codes()))}
+    names_by_spelling = {_normalised(name): name for name in (*problems(), *(entry.code for entry in codes()))}
     chinese = {entry.zh.partition("：")[0]: entry.code for entry in codes() if entry.zh}
-    known |= {_plain(name): code for term, code in chinese.items() for name in (term, *term.split(" / "))}
-    key = known.get(_plain(code), code)
+    names_by_spelling |= {
+        _normalised(name): code for term, code in chinese.items() for name in (term, *term.split(" / "))
+    }
+    key = names_by_spelling.get(_normalised(code), code)
     if meanings := codes_named(key):
         for entry in meanings:
             defined = "" if is_english() and code.isascii() else entry.zh
@@ -198,12 +201,12 @@ def explain_command(code: str | None = argument()) -> None:
     elif problem := problems().get(key):
         echo(f"{problem.slug} (error)\n\n{problem.what}\n{problem.why}\n\n{problem.do}")
     else:
-        near = difflib.get_close_matches(_plain(code), known, n=1)
-        hint = f" Did you mean {known[near[0]]!r}?" if near else ""
+        nearest = difflib.get_close_matches(_normalised(code), names_by_spelling, n=1)
+        hint = f" Did you mean {names_by_spelling[nearest[0]]!r}?" if nearest else ""
         raise InputError("unknown-code", f"No code {key!r}.{hint} Try: knowbound explain")
 
 
-def _plain(code: str) -> str:
+def _normalised(code: str) -> str:
     return code.strip().strip("[]").lower().replace("-", "_").replace(" ", "_")
 
 
@@ -263,7 +266,7 @@ def serve_command(
         if port is not None:
             raise
         address = web.Address(listen or web.LOOPBACK, 0, hosts)
-    made = web.prepared(
+    studio = web.prepared(
         settings,
         address,
         options.user_name(),
@@ -274,7 +277,7 @@ def serve_command(
         environ=environ,
         language=language(),
     )
-    web.serve(made, opens=not no_open, say_line=echo)
+    web.serve(studio, opens=not no_open, say_line=echo)
 
 
 @contextmanager

@@ -92,7 +92,7 @@ def verb(
         params = [
             made
             for parameter, (annotation, default) in declared.items()
-            for made in _made(parameter, annotation, default)
+            for made in _parameters_of(parameter, annotation, default)
         ]
         made = cls(name, params=params, callback=call, help=function.__doc__, **attributes)
         if group is not None:
@@ -106,7 +106,7 @@ def _signature(function: Callable[..., Any]) -> list[inspect.Parameter]:
     return list(inspect.signature(function).parameters.values())
 
 
-def _made(name: str, annotation: str, default: OptionSpec | Several) -> Iterator[click.Parameter]:
+def _parameters_of(name: str, annotation: str, default: OptionSpec | Several) -> Iterator[click.Parameter]:
     """Yield what the command line has for a parameter of a verb."""
     if isinstance(default, Several):
         types = {part.name: str(part.annotation) for part in _signature(default.make)}
@@ -116,22 +116,25 @@ def _made(name: str, annotation: str, default: OptionSpec | Several) -> Iterator
         yield _parameter(name, name, annotation, default)
 
 
-def _parameter(unique: str, name: str, annotation: str, declared: OptionSpec) -> click.Parameter:
-    kind, _, may_be_none = annotation.partition(" | ")
-    is_many = kind.startswith("tuple[")
-    kind = kind.removeprefix("tuple[").removesuffix(", ...]")
-    given: dict[str, Any] = {"type": _TYPES.get(kind)} | declared.given
+def _parameter(unique_name: str, name: str, annotation: str, declared: OptionSpec) -> click.Parameter:
+    """Make the argument or option that a declaration and the annotation of its parameter describe."""
+    type_name, _, may_be_none = annotation.partition(" | ")
+    is_many = type_name.startswith("tuple[")
+    type_name = type_name.removeprefix("tuple[").removesuffix(", ...]")
+    attributes: dict[str, Any] = {"type": _TYPES.get(type_name)} | declared.given
     if declared.kind is click.Argument:
         if name.endswith("_"):
-            given = {"metavar": name.strip("_").upper()} | given
-        is_required = not (is_many or may_be_none or "default" in given)
-        given = {"nargs": -1 if is_many else 1, "required": is_required} | given
-        return click.Argument([unique], **given)
+            attributes = {"metavar": name.strip("_").upper()} | attributes
+        is_required = not (is_many or may_be_none or "default" in attributes)
+        attributes = {"nargs": -1 if is_many else 1, "required": is_required} | attributes
+        return click.Argument([unique_name], **attributes)
     flag = "--" + name.strip("_").replace("_", "-")
-    if kind == "bool":
-        given = {"is_flag": True, "default": None if may_be_none else False} | given
+    if type_name == "bool":
+        attributes = {"is_flag": True, "default": None if may_be_none else False} | attributes
         flag += flag.replace("--", "/--no-", 1) if may_be_none else ""
-    elif kind == "str" and not (may_be_none or is_many):
-        given = {"default": ""} | given
-    shows = (kind != "bool" and given.get("default") not in (None, "")) or None
-    return click.Option([unique, *(declared.names or (flag,))], **{"multiple": is_many, "show_default": shows} | given)
+    elif type_name == "str" and not (may_be_none or is_many):
+        attributes = {"default": ""} | attributes
+    shows_default = (type_name != "bool" and attributes.get("default") not in (None, "")) or None
+    return click.Option(
+        [unique_name, *(declared.names or (flag,))], **{"multiple": is_many, "show_default": shows_default} | attributes
+    )

@@ -89,7 +89,7 @@ def eval_command(
     from knowbound.stats.gate import evaluation_gates, exit_code
 
     settings = options.settings_of(root, as_specified=as_specified or None)
-    wanted = gates.limits(settings)
+    gate_limits = gates.limits(settings)
     set_ = find_test_set(samples, settings)
     if validate:
         if loose := loose_words(set_.samples):
@@ -105,12 +105,12 @@ def eval_command(
     )
     plan = EvalPlan(
         set_,
-        limits,
-        repeat,
-        read_variants(variants, against or "", inject),
-        resume,
-        in_place,
-        cache,
+        limits=limits,
+        repeat=repeat,
+        variants=read_variants(variants, against or "", inject),
+        resume=resume,
+        in_place=in_place,
+        cache=cache,
         executor=executor or settings.eval_executor,
         model=model or settings.eval_model,
         judges=judges or tuple(filter(None, [model_for(settings, ModelTask.RUBRICS)])),
@@ -126,25 +126,26 @@ def eval_command(
         EvalProgress() as progress,
         end_agents_on_interrupt("What is done is kept: run the same command with --resume."),
     ):
-        done = evaluate(plan, settings, progress=progress, until_shown=True)
+        evaluated = evaluate(plan, settings, progress=progress, until_shown=True)
     if plan.executor == BUILT_IN and not model_for(settings, ModelTask.INVESTIGATE):
         echo(RETRIEVAL_ONLY, err=True)
-    for note in done.notes:
+    for note in evaluated.notes:
         echo(note, err=True)
-    results = evaluation_gates(wanted, done.evaluation, baseline_of(settings, done.evaluation, wanted.kind))
-    note_gates(settings, done.evaluation, results)
-    out.emit([rendered(settings, done.evaluation, results, out)])
-    if done.other is not None:
-        ids = f"{done.other.id} {done.evaluation.id}"
-        echo(f"{done.other.variant} is evaluation {done.other.id}: knowbound compare {ids}", err=True)
-    for gate in results:
+    baseline = baseline_of(settings, evaluated.evaluation, gate_limits.kind)
+    gate_results = evaluation_gates(gate_limits, evaluated.evaluation, baseline)
+    note_gates(settings, evaluated.evaluation, gate_results)
+    out.emit([rendered(settings, evaluated.evaluation, gate_results, out)])
+    if evaluated.other is not None:
+        ids = f"{evaluated.other.id} {evaluated.evaluation.id}"
+        echo(f"{evaluated.other.variant} is evaluation {evaluated.other.id}: knowbound compare {ids}", err=True)
+    for gate in gate_results:
         if gate.failed or out.path is not None or out.format != "text":
-            echo(gate_line(gate, done.evaluation.watermark), err=True)
-    finish(done, settings)
-    if not done.evaluation.runs_complete:
+            echo(gate_line(gate, evaluated.evaluation.watermark), err=True)
+    finish(evaluated, settings)
+    if not evaluated.evaluation.runs_complete:
         echo("knowbound: no sample has a complete trace: nothing is decided.", err=True)
         return UNDECIDED
-    return exit_code(results, strict=gates.strict)
+    return exit_code(gate_results, strict=gates.strict)
 
 
 def rendered(settings: Settings, evaluation: Evaluation, gates: Sequence[GateResult], out: Out) -> str:
@@ -167,10 +168,10 @@ def find_test_set(samples: Path | None, settings: Settings) -> SampleSet:
     """Load the named samples, or those of the project."""
     from knowbound.evals.samples.load import find_samples, load_samples
 
-    here = Path.cwd()
-    path = samples or find_samples(settings.root, settings.eval_samples) or find_samples(here)
+    current = Path.cwd()
+    path = samples or find_samples(settings.root, settings.eval_samples) or find_samples(current)
     if path is None:
-        where = f"{settings.root}" if here == settings.root else f"{settings.root} or {here}"
+        where = f"{settings.root}" if current == settings.root else f"{settings.root} or {current}"
         raise InputError(
             "no-samples",
             f"No samples file in {where} (looked for eval-samples.* and samples.* as json, yaml, yml or jsonl, "

@@ -44,7 +44,7 @@ def trend_command(
     from knowbound.report.formats.trend_svg import trend_png, trend_svg_file
 
     found = options.from_stored(
-        options.settings_of(root), root, lambda settings: _trend(settings, samples, last or 0, others)
+        options.settings_of(root), root, lambda settings: _find_trend(settings, samples, last or 0, others)
     )
     if out.path is not None and out.path.suffix in (".svg", ".png"):
         newest = next(panel for panel in found.panels if panel.rows[-1] is found.rows[-1])
@@ -55,11 +55,11 @@ def trend_command(
     out.show(render_trend, found)
 
 
-def _trend(settings: Settings, samples: str | None, last: int, others: bool) -> Trend:
+def _find_trend(settings: Settings, samples: str | None, last: int, others: bool) -> Trend:
     from knowbound.evals.history import broken_samples, evaluations
     from knowbound.stats.trend import trend as trend_of
 
-    heads = [head for head in evaluations(settings) if samples is None or _is_about(head, samples)]
+    heads = [head for head in evaluations(settings) if samples is None or _has_samples_file(head, samples)]
     found = trend_of(heads, with_others=others, last=last, broken=partial(broken_samples, settings))
     if not found.rows:
         about = f" of {samples}" if samples else ""
@@ -69,7 +69,8 @@ def _trend(settings: Settings, samples: str | None, last: int, others: bool) -> 
     return found
 
 
-def _is_about(head: EvaluationHead, samples: str) -> bool:
+def _has_samples_file(head: EvaluationHead, samples: str) -> bool:
+    """Report whether an evaluation is of this samples file: a path, a name, or the beginning of its hash."""
     path = Path(head.watermark.path)
     given = Path(samples)
     return path == given or given.resolve() == path.resolve() or path.name == samples or head.sha256.startswith(samples)
@@ -89,11 +90,13 @@ def compare_command(
     """
     from knowbound.report.evals.comparison import render_comparison
 
-    found = options.from_stored(options.settings_of(root), root, lambda settings: _compared(settings, before, after))
+    found = options.from_stored(
+        options.settings_of(root), root, lambda settings: _compare_named(settings, before, after)
+    )
     out.show(render_comparison, found)
 
 
-def _compared(settings: Settings, before: str, after: str) -> Comparison:
+def _compare_named(settings: Settings, before: str, after: str) -> Comparison:
     from knowbound.evals import history
     from knowbound.stats.comparison import compare as compared
     from knowbound.stats.comparison import find_evaluation
@@ -126,7 +129,7 @@ def check_command(
     if max_unsupported is not None:
         if gates.max_gap_rate is not None or gates.gap_rate_regression is not None:
             raise click.UsageError("--max-unsupported is about the stored audit: check it by itself.")
-        return _unsupported(settings, max_unsupported, gates.strict, allow_none, out)
+        return _check_unsupported(settings, max_unsupported, gates.strict, allow_none, out)
     limits = gates.limits(settings)
     if limits.max_gap_rate is None and limits.gap_rate_regression is None:
         raise click.UsageError(
@@ -134,7 +137,7 @@ def check_command(
             "or set gate.max_gap_rate or gate.gap_rate_regression in the config."
         )
     try:
-        check = options.from_stored(settings, root, lambda stored: _checked(stored, limits, gates.strict))
+        check = options.from_stored(settings, root, lambda stored: _check_newest(stored, limits, gates.strict))
     except InputError as error:
         if not allow_none or error.slug != "no-run":
             raise
@@ -144,7 +147,7 @@ def check_command(
     return check.code
 
 
-def _checked(settings: Settings, limits: Limits, strict: bool) -> GateReport:
+def _check_newest(settings: Settings, limits: Limits, strict: bool) -> GateReport:
     from knowbound.evals.history import baseline_of, evaluation, evaluations, newest_written, note_gates
     from knowbound.gaps.stored import newest_report
     from knowbound.report.evals.gate import GateReport
@@ -163,7 +166,7 @@ def _checked(settings: Settings, limits: Limits, strict: bool) -> GateReport:
     return GateReport(run, tuple(results), strict, nudge(heads) or "")
 
 
-def _unsupported(settings: Settings, limit: Fraction, strict: bool, allow_none: bool, out: Out) -> int:
+def _check_unsupported(settings: Settings, limit: Fraction, strict: bool, allow_none: bool, out: Out) -> int:
     from knowbound.audit.stored import stored_shares
     from knowbound.core.audit import Diagnosis
     from knowbound.report.evals.gate import render_audit_gate

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from knowbound.config import Settings
 
 _DRAFTS = "eval-samples.draft.yaml"
-_SHOWN = 5  # candidates that were not proposed
+_MOST_SHOWN = 5  # candidates that were not proposed
 
 
 @verb("draft", around=asking)
@@ -54,7 +54,7 @@ def draft_command(
     settings = options.settings_of(root)
     test_set = find_samples(settings.root, settings.eval_samples)
     if accept:
-        target = _file_in(test_set, settings)
+        target = _file_for_drafts(test_set, settings)
         added = accept_drafts(settings, ids, settings.root / _DRAFTS, target)
         echo(say("{} of {} added to {}; the others are there already.", len(added), len(ids), target))
         return 0
@@ -63,16 +63,16 @@ def draft_command(
         echo(say("{} rejected: they are not proposed again.", len(ids)))
         return 0
     asker = asker_for(settings, model_for(settings, ModelTask.DRAFTS) or RULES)
-    found = drafts_of(settings, test_set if test_set and test_set.exists() else None, asker, count)
+    proposed = drafts_of(settings, test_set if test_set and test_set.exists() else None, asker, count)
     if asker is None:
         hint_at_model(settings, "drafts", "text")
-    if not found.drafts:
+    if not proposed.drafts:
         echo("Nothing to propose: no topic and no uncovered file makes a new sample.", err=True)
-        for candidate in found.dropped[:_SHOWN]:
+        for candidate in proposed.dropped[:_MOST_SHOWN]:
             echo(f"  {candidate.prompt}: {candidate.reason}", err=True)
         return 0
-    emit([draft_text(found)], output)
-    echo(say("{} proposed, {} not.", counted(len(found.drafts), "sample"), len(found.dropped)), err=True)
+    emit([draft_text(proposed)], output)
+    echo(say("{} proposed, {} not.", counted(len(proposed.drafts), "sample"), len(proposed.dropped)), err=True)
     return 0
 
 
@@ -80,10 +80,10 @@ def samples_file(settings: Settings) -> Path:
     """Return the file that accepted samples of a project are added to."""
     from knowbound.evals.samples.load import find_samples
 
-    return _file_in(find_samples(settings.root, settings.eval_samples), settings)
+    return _file_for_drafts(find_samples(settings.root, settings.eval_samples), settings)
 
 
-def _file_in(test_set: Path | None, settings: Settings) -> Path:
+def _file_for_drafts(test_set: Path | None, settings: Settings) -> Path:
     """Return the test set if it is a file, or a file of its own in a folder of samples files."""
     if test_set is None:
         return settings.root / "eval-samples.yaml"
@@ -114,7 +114,7 @@ def probe_command(
 
     settings = options.settings_of(root)
     with EvalProgress() as progress, end_agents_on_interrupt("Nothing was stored."):
-        done = run_probe(
+        probed = run_probe(
             settings,
             count=count,
             executor=executor or settings.eval_executor,
@@ -123,11 +123,11 @@ def probe_command(
             questions_only=questions_only,
             progress=progress,
         )
-    for note in done.notes:
+    for note in probed.notes:
         echo(note, err=True)
-    report = ProbeReport(done.probe, done.evaluation, done.written)
+    report = ProbeReport(probed.probe, probed.evaluation, probed.written)
     out.show(render_probe, report)
     if not judge:
         hint_at_model(settings, "probe", out.format)
-    is_unanswered = done.evaluation is not None and not done.evaluation.runs_complete
-    return UNDECIDED if is_unanswered or not done.probe.questions else 0
+    is_unanswered = probed.evaluation is not None and not probed.evaluation.runs_complete
+    return UNDECIDED if is_unanswered or not probed.probe.questions else 0

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from knowbound.store.observed import UnmanagedItem
 
 SHOWN = 20  # lines of a list in text; JSON has all
-_PER_SOURCE = 5  # items of a source in the overview; with --source 20
+_SHOWN_PER_SOURCE = 5  # items of a source in the overview; with --source 20
 UNMANAGED = "unmanaged"
-_NAMES = {"added": "Added by people and agents", "backend": "Put by others into the backend", "memory": "Memory"}
+_SOURCE_NAMES = {"added": "Added by people and agents", "backend": "Put by others into the backend", "memory": "Memory"}
 
 
 @verb("list")
@@ -44,32 +44,35 @@ def list_(
     settings = options.project_settings(root)
     flag = checked_flag(flag) if flag else ""
     with closing(open_index(settings)) as index:
-        everything = listed_items(index, _injections(settings.home))
+        everything = listed_items(index, _injection_counts(settings.home))
     items = matching(everything, source=source, subject=subject, flag=flag)
     sources = listed_sources(items)
-    foreign = _unmanaged(settings.home) if source in ("", UNMANAGED) and not subject and not flag else []
+    unmanaged_items = _unmanaged(settings.home) if source in ("", UNMANAGED) and not subject and not flag else []
     document = {
         "totals": {
             "items": len(items),
             "served": sum(item.served for item in items),
             "stale": sum(item.stale and item.served for item in items),
             "injected": sum(item.injections > 0 for item in items),
-            "unmanaged": len(foreign),
+            "unmanaged": len(unmanaged_items),
             "flags": dict(Counter(item.flag for item in items if item.flag)),
         },
         "sources": sources,
         "items": items,
-        "unmanaged": foreign,
+        "unmanaged": unmanaged_items,
     }
-    most = SHOWN if source else _PER_SOURCE
-    lines = [_overview(items, foreign, sources)]
-    lines += _next(items, foreign) if not (source or subject or flag) else []
-    how = " --format json" if source else ""  # shows the rest of one source
-    lines += [*_by_source(items, sources, most, how), *_foreign(foreign, most, how)]
+    shown_per_source = SHOWN if source else _SHOWN_PER_SOURCE
+    lines = [_overview(items, unmanaged_items, sources)]
+    lines += _next_step(items, unmanaged_items) if not (source or subject or flag) else []
+    format_hint = " --format json" if source else ""  # shows the rest of one source
+    lines += [
+        *_source_lines(items, sources, shown_per_source, format_hint),
+        *_unmanaged_lines(unmanaged_items, shown_per_source, format_hint),
+    ]
     print_result(format_, "items", document, lines, keep_current(settings))
 
 
-def _injections(home: Path) -> Counter[str]:
+def _injection_counts(home: Path) -> Counter[str]:
     """Count the injections of each item, without those that are known not to have arrived."""
     from knowbound.injection.log import read_log
 
@@ -97,15 +100,15 @@ def _overview(items: list[ListedItem], foreign: list[UnmanagedItem], sources: li
     )
 
 
-def _next(items: list[ListedItem], foreign: list[UnmanagedItem]) -> Iterator[str]:
+def _next_step(items: list[ListedItem], foreign: list[UnmanagedItem]) -> Iterator[str]:
     """Name the next step, if there is one."""
     served = [item for item in items if item.served]
     stale = [item for item in served if item.stale]
     unverified = [item for item in served if item.flag == "UNVERIFIED"]
-    followed = next((item for item in stale if item.kind in ("file", "memory")), None)
-    if followed is not None:
-        how = followed.source if followed.kind == "file" else "--claude-memory"
-        yield f"Next: knowbound kms import {how}   (updates what changed there; what is gone: knowbound kms delete ID)"
+    reimportable = next((item for item in stale if item.kind in ("file", "memory")), None)
+    if reimportable is not None:
+        what = reimportable.source if reimportable.kind == "file" else "--claude-memory"
+        yield f"Next: knowbound kms import {what}   (updates what changed there; what is gone: knowbound kms delete ID)"
     elif stale:
         yield f"Next: knowbound kms show {stale[0].id}   (what it is about has changed)"
     elif unverified:
@@ -119,19 +122,19 @@ def _next(items: list[ListedItem], foreign: list[UnmanagedItem]) -> Iterator[str
         yield "Next: knowbound doctor   (nothing was injected yet)"
 
 
-def _by_source(items: list[ListedItem], sources: list[ListedSource], most: int, how: str) -> Iterator[str]:
+def _source_lines(items: list[ListedItem], sources: list[ListedSource], most: int, format_hint: str) -> Iterator[str]:
     for source in sources:
         of_source = [item for item in items if (item.kind, item.source) == (source.kind, source.source)]
         marks = [f"{source.served} served", f"{source.injected} injected"]
         marks += [f"{source.stale} stale"] if source.stale else []
         marks += [f"{count} {flag}" for flag, count in sorted(source.flags.items())]
-        yield f"\n{_name(source)}: {counted(source.items, 'item')} ({', '.join(marks)})"
-        yield from (f"  {_line(item)}" for item in of_source[:most])
+        yield f"\n{_source_name(source)}: {counted(source.items, 'item')} ({', '.join(marks)})"
+        yield from (f"  {_item_line(item)}" for item in of_source[:most])
         if len(of_source) > most:
-            yield f"  … and {len(of_source) - most} more: knowbound kms list --source {source.source}{how}"
+            yield f"  … and {len(of_source) - most} more: knowbound kms list --source {source.source}{format_hint}"
 
 
-def _foreign(foreign: list[UnmanagedItem], most: int, how: str) -> Iterator[str]:
+def _unmanaged_lines(foreign: list[UnmanagedItem], most: int, format_hint: str) -> Iterator[str]:
     if not foreign:
         return
     yield f"\nUnmanaged, injected by others: {counted(len(foreign), 'item')}"
@@ -139,18 +142,18 @@ def _foreign(foreign: list[UnmanagedItem], most: int, how: str) -> Iterator[str]
         where = f"{item.source} {item.path}".strip()
         yield f"  {item.id}  {item.injections}× in {counted(item.sessions, 'session')}  {where}: {short(item.excerpt)}"
     if len(foreign) > most:
-        yield f"  … and {len(foreign) - most} more: knowbound kms list --source {UNMANAGED}{how}"
+        yield f"  … and {len(foreign) - most} more: knowbound kms list --source {UNMANAGED}{format_hint}"
 
 
-def _line(item: ListedItem) -> str:
+def _item_line(item: ListedItem) -> str:
     marks = ["stale"] if item.stale and item.served else []
     marks += [item.flag] if item.flag else [] if item.served else ["not served"]
     marks += [f"injected {item.injections}×"] if item.injections else []
     return f"{item.id}  {short(item.content)}" + (f"  [{', '.join(marks)}]" if marks else "")
 
 
-def _name(source: ListedSource) -> str:
-    name = _NAMES.get(source.kind, "")
+def _source_name(source: ListedSource) -> str:
+    name = _SOURCE_NAMES.get(source.kind, "")
     return f"{name} {source.source}".strip() if source.kind != "added" else name
 
 

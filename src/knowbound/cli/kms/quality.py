@@ -44,7 +44,7 @@ def corrections(root: Path | None = options.project, out: Out = options.report(P
         return
     from knowbound.report.quality.items import render_suggestions
 
-    with _opened(root) as opened:
+    with _open_corrections(root) as opened:
         waiting = opened.open()
     out.show(render_suggestions, waiting)
 
@@ -57,14 +57,14 @@ def accept(
     root: Path | None = options.project,
 ) -> None:
     """Supersede the item by the draft, or by --content. Repeating the command changes nothing."""
-    with _opened(root) as opened:
+    with _open_corrections(root) as opened:
         _print_accepted(id_, opened.accept(id_, content, again=again))
 
 
 @verb("edit", corrections)
 def edit(id_: str = argument(), again: bool = _again, root: Path | None = options.project) -> None:
     """Open the draft in your editor, and accept what you save. Closing the editor without saving changes nothing."""
-    with _opened(root) as opened:
+    with _open_corrections(root) as opened:
         suggestion = opened.suggestion(id_)
         written = click.edit(suggestion.draft or suggestion.content)
         if written is None or not written.strip():
@@ -78,7 +78,7 @@ def dismiss(
     id_: str = argument(), note: str = option("Give the reason, for the log."), root: Path | None = options.project
 ) -> None:
     """Close the suggestion as not warranted: the item is right as it is."""
-    with _opened(root) as opened:
+    with _open_corrections(root) as opened:
         opened.dismiss(id_, note)
     echo(f"Dismissed: {id_} stays as it is. Undo: knowbound quality corrections undo {id_}")
 
@@ -89,12 +89,12 @@ def undo(id_: str = argument(), root: Path | None = options.project) -> None:
 
     After an acceptance the item is served again, and its replacement is deleted.
     """
-    with _opened(root) as opened:
+    with _open_corrections(root) as opened:
         opened.undo(id_)
     echo(f"Taken back: the suggestion about {id_} is open again.")
 
 
-def _opened(root: Path | None) -> AbstractContextManager[Corrections]:
+def _open_corrections(root: Path | None) -> AbstractContextManager[Corrections]:
     from knowbound.quality.corrections.loop import opened_corrections
 
     return opened_corrections(options.project_settings(root), options.user_name())
@@ -168,9 +168,9 @@ def shadow(
     if accepted or rejected or start or out.format != "text" or out.path or not os.isatty(0):
         return
     for choice in shown:
-        said = click.prompt(f"{choice.key}: accept, reject or skip", type=click.Choice(("a", "r", "s")), default="s")
-        if said != "s":
-            accepted, rejected = ((choice.key,), ()) if said == "a" else ((), (choice.key,))
+        answer = click.prompt(f"{choice.key}: accept, reject or skip", type=click.Choice(("a", "r", "s")), default="s")
+        if answer != "s":
+            accepted, rejected = ((choice.key,), ()) if answer == "a" else ((), (choice.key,))
             found = shadowed.answer(settings, accepted, rejected, by=options.user_name())
     if found.is_on and not found.left and click.confirm("Start injecting in this project?"):
         shadowed.start(settings)
@@ -240,16 +240,16 @@ def score(
         from knowbound.quality.turns.recorded import judged, judged_lines, read_turns
 
         judge, turns = turn_judge(settings), read_turns(input_)
-        given = judged(judge, turns)
+        judgements = judged(judge, turns)
         if log:
             from knowbound.kms.opening import open_quality_log
             from knowbound.quality.scoring import log_turns
 
-            given = list(given)
+            judgements = list(judgements)
             open_quality_log(settings).close()  # creates the data folder that the lock is in
-            with _scoring(settings):
-                log_turns(settings, turns, given, judge.version)
-        out.emit(judged_lines(judge.version, turns, given))
+            with _scoring_lock(settings):
+                log_turns(settings, turns, judgements, judge.version)
+        out.emit(judged_lines(judge.version, turns, judgements))
         return 0
     from knowbound.quality.turns.recorded import score_traces, scored_lines
     from knowbound.report.quality.recorded import render_recorded
@@ -268,7 +268,7 @@ def _score_queue(settings: Settings, *, again: bool) -> int:
     """Score in this process. Raises StoreError while a worker scores."""
     from knowbound.quality.scoring import score_queue
 
-    with _scoring(settings):
+    with _scoring_lock(settings):
         done = score_queue(settings, again=again).scored
     words = f"{done.turns} turns scored"
     echo(f"{words}, {done.failed} of them without a verdict: {done.problem}" if done.failed else f"{words}.")
@@ -276,7 +276,7 @@ def _score_queue(settings: Settings, *, again: bool) -> int:
 
 
 @contextmanager
-def _scoring(settings: Settings) -> Iterator[None]:
+def _scoring_lock(settings: Settings) -> Iterator[None]:
     """Hold the lock of the worker that scores. Raises StoreError while it runs."""
     from knowbound.agent.background import SCORING
     from knowbound.quality.queue import Queue

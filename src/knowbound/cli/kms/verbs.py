@@ -29,12 +29,12 @@ _format = options.format_of(("text", "json"))
 _again = option("Store content that was superseded, retracted, deleted or reaped: it is true again.")
 
 
-def _given(**values: Any) -> dict[str, Any]:
+def _without_none(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-_described = several(
-    _given,
+_item_options = several(
+    _without_none,
     type=option("Set the type: memory, insight, pattern, relationship, fact or procedure."),
     source=option("Set the source: personal, technical or cross_domain."),
     subject=option("Name the subject: a service, a topic."),
@@ -58,7 +58,7 @@ kms_command.add_command(list_)
 @verb("add", kms_command)
 def add(
     content: str = argument(),
-    described: dict[str, Any] = _described,
+    described: dict[str, Any] = _item_options,
     relates: tuple[str, ...] = option("Relate the item to another item, e.g. depends_on=ID.", metavar="KIND=ID"),
     anchor: str = option("Tie the item to a file, and to a heading or symbol in it.", metavar="FILE[#NAME]"),
     backend: str = option("Store the item in this backend (default: the first of kms.backends)."),
@@ -75,9 +75,9 @@ def add(
     from knowbound.kms.pieces import anchor_to
     from knowbound.kms.validation import NewItem
 
-    with _opened(root) as (settings, store):
+    with _open_store(root) as (settings, store):
         new = NewItem(
-            content=_content(content),
+            content=_argument_or_stdin(content),
             relationships=tuple(Relationship(kind, to) for kind, _, to in (edge.partition("=") for edge in relates)),
             anchor=anchor_to(settings.root, anchor) if anchor else None,
             **described,
@@ -109,11 +109,11 @@ def search(
     from knowbound.kms.search.retrieval import search as find
 
     settings, query = options.project_settings(root), " ".join(words)
-    with closing(open_index(settings)) as made, made.reading() as index:
+    with closing(open_index(settings)) as opened_index, opened_index.reading() as index:
         is_on = quality_is_on(settings.quality_ranking)
         items = find(index, query, only={"subject": subject}, limit=limit, with_quality=is_on).items
-        is_empty = not any(served for _, served in made.counts().values())
-    injected = _injected(settings, query)
+        is_empty = not any(served for _, served in opened_index.counts().values())
+    injected = _injected_ids(settings, query)
     names = ("id", "backend", "type", "subject", "score", "flag", "content")
     lines = [
         f"{'*' if item.id in injected else ' '} {item.score:.3f}  {item.id}  {short(item.content)}"
@@ -123,17 +123,17 @@ def search(
     if items:
         others = len(injected - {item.id for item in items})
         also = f", and {others} more that are not in this list" if others else ""
-        would = (
+        explanation = (
             f"* would be injected for this prompt{also}." if injected else "Nothing would be injected for this prompt."
         )
-        lines.append(would)
+        lines.append(explanation)
     results = [{name: getattr(item, name) for name in names} | {"injected": item.id in injected} for item in items]
     if is_empty:
         lines = ["Nothing found: the store serves no item.", "Next: knowbound kms list   (says how it gets some)"]
     print_result(format_, "search", {"results": results}, lines or ["Nothing found."], keep_current(settings))
 
 
-def _injected(settings: Settings, prompt: str) -> set[str]:
+def _injected_ids(settings: Settings, prompt: str) -> set[str]:
     """Return the ids of the items that the hook's rules would inject into a new session; no model is asked."""
     from knowbound.injection import hook_settings
     from knowbound.injection.inject import choose_for_prompt
@@ -152,16 +152,16 @@ def _injected(settings: Settings, prompt: str) -> set[str]:
 @verb("show", kms_command)
 def show(id_: str = argument(), root: Path | None = options.project, format_: str = _format) -> None:
     """Show an item with its backends, copies, predecessors and corrections."""
-    with _opened(root) as (_, store):
+    with _open_store(root) as (_, store):
         shown = store.show(id_)
-    print_result(format_, "item", shown, list(_described_item(shown)))
+    print_result(format_, "item", shown, list(_item_lines(shown)))
 
 
 @verb("update", kms_command)
 def update(
     id_: str = argument(),
     content: str | None = option("Set the content; - reads it from stdin."),
-    described: dict[str, Any] = _described,
+    described: dict[str, Any] = _item_options,
     again: bool = _again,
     root: Path | None = options.project,
     format_: str = _format,
@@ -169,8 +169,8 @@ def update(
     """Change an item in place. Options that are not given leave their values as they are."""
     from knowbound.kms.validation import ItemEdit
 
-    edit = ItemEdit(content=None if content is None else _content(content), **described)
-    with _opened(root) as (_, store):
+    edit = ItemEdit(content=None if content is None else _argument_or_stdin(content), **described)
+    with _open_store(root) as (_, store):
         item = store.update(id_, edit, again=again)
     print_result(format_, "item", {"item": item}, [f"Updated {item.id}."])
 
@@ -193,8 +193,8 @@ def supersede(
     """
     from knowbound.kms.validation import ItemEdit
 
-    edit = None if content is None else ItemEdit(content=_content(content))
-    with _opened(root) as (_, store):
+    edit = None if content is None else ItemEdit(content=_argument_or_stdin(content))
+    with _open_store(root) as (_, store):
         item = store.supersede(id_, by_id=by_id, by=edit, note=note, also=also, again=again)
         near = store.near_copies(id_)
         if near and format_ == "text" and _is_terminal():
@@ -202,7 +202,7 @@ def supersede(
             store.supersede(id_, by_id=item.id, note=note, also=chosen)
             also, near = (*also, *chosen), [copy for copy in near if copy.id not in chosen]
     lines = [f"{superseded} is superseded by {item.id}." for superseded in (id_, *also)]
-    lines += [f"{_nearly(copy)}: {copy.id} ({copy.similarity:.2f}): {short(copy.content)}" for copy in near]
+    lines += [f"{_nearness_words(copy)}: {copy.id} ({copy.similarity:.2f}): {short(copy.content)}" for copy in near]
     if near:
         lines.append(f"If it is the same fact: knowbound kms supersede {id_} --by-id {item.id} --also {near[0].id}")
     print_result(format_, "item", {"item": item, "near": [copy._asdict() for copy in near]}, lines)
@@ -220,7 +220,7 @@ def flag(
     """Flag an item as wrong (RETRACTED: never injected) or doubtful (UNVERIFIED: ranked lower and marked)."""
     if clear == (flag_ is not None):
         raise click.UsageError("Give a flag, or --clear.")
-    with _opened(root) as (_, store):
+    with _open_store(root) as (_, store):
         item = store.unflag(id_) if flag_ is None else store.flag(id_, flag_, note)
     line = f"{item.id} is {item.flag.kind}." if item.flag else f"{item.id} has no flag."
     print_result(format_, "item", {"item": item}, [line])
@@ -234,7 +234,7 @@ def delete(
     format_: str = _format,
 ) -> None:
     """Delete an item and every copy of it. Undo is possible until the item is reaped."""
-    with _opened(root) as (settings, store):
+    with _open_store(root) as (settings, store):
         item = store.delete(id_, note)
         days = settings.kms_reap_days
     lines = [f"Deleted {item.id}. To undo within {days} days: knowbound kms flag {item.id} --clear"]
@@ -250,7 +250,7 @@ def reap(
     format_: str = _format,
 ) -> None:
     """Remove items for good that were deleted or superseded long ago, and shorten chains of superseded items."""
-    with _opened(root) as (settings, store):
+    with _open_store(root) as (settings, store):
         days = settings.kms_reap_days if older_than is None else older_than
         reaped = store.reap(timedelta(days=days))
     removed, compacted = len(reaped.removed), len(reaped.compacted)
@@ -276,10 +276,10 @@ def import_(
 
     if not paths and not claude_memory:
         raise click.UsageError("Give a path, or --claude-memory.")
-    with _opened(root) as (settings, store):
+    with _open_store(root) as (settings, store):
         memory = [memory_folder(settings.root, os.environ)] if claude_memory else []
-        done = import_files(store, settings.root, [*paths, *memory], backend)
-    print_result(format_, "import", done, list(_described_import(done)))
+        imported = import_files(store, settings.root, [*paths, *memory], backend)
+    print_result(format_, "import", imported, list(_import_lines(imported)))
 
 
 @verb("sync", kms_command)
@@ -298,15 +298,15 @@ def sync(
     from knowbound.kms.importing import check_anchors
     from knowbound.kms.index.freshness import freshness_of
 
-    with _opened(root, repair=True) as (settings, store):
-        done = store.sync(everything=everything)
+    with _open_store(root, repair=True) as (settings, store):
+        synced_by_backend = store.sync(everything=everything)
         checked = check_anchors(store, settings.root)
         tidy(settings.home, settings.injection_log_days)
         counts = store.index.counts()
     rows: dict[str, dict[str, int]] = {
         name: {"written": synced.written, "dropped": synced.dropped, "items": counts.get(name, (0, 0))[0]}
         | {"served": counts.get(name, (0, 0))[1]}
-        for name, synced in done.items()
+        for name, synced in synced_by_backend.items()
     }
     lines = [
         f"{name}: {row['items']} items, {row['served']} served ({row['written']} written, {row['dropped']} dropped)"
@@ -321,7 +321,8 @@ def sync(
 
 
 @contextmanager
-def _opened(root: Path | None, *, repair: bool = False) -> Iterator[tuple[Settings, KnowledgeStore]]:
+def _open_store(root: Path | None, *, repair: bool = False) -> Iterator[tuple[Settings, KnowledgeStore]]:
+    """Open the store of a project, with its settings, for a change by the user."""
     from knowbound.kms.opening import open_knowledge_store
 
     settings = options.project_settings(root)
@@ -332,12 +333,12 @@ def _opened(root: Path | None, *, repair: bool = False) -> Iterator[tuple[Settin
         store.close()
 
 
-def _content(text: str) -> str:
+def _argument_or_stdin(text: str) -> str:
     """Return the argument, or stdin for -. The check of the item refuses bytes that are not UTF-8."""
     return sys.stdin.buffer.read().decode("utf-8", "surrogateescape") if text == "-" else text
 
 
-def _described_item(shown: ItemDetails) -> Iterator[str]:
+def _item_lines(shown: ItemDetails) -> Iterator[str]:
     item = shown.item
     state = "served" if shown.served else "not served"
     yield f"{item.id}  {item.type}, {item.source}, confidence {item.confidence:g}, {state}"
@@ -360,18 +361,18 @@ def _described_item(shown: ItemDetails) -> Iterator[str]:
     yield from (f"{entry.time}  {entry.tool} by {entry.by}  {entry.detail}" for entry in shown.corrections[-SHOWN:])
 
 
-def _described_import(done: Imported) -> Iterator[str]:
+def _import_lines(imported: Imported) -> Iterator[str]:
     yield (
-        f"{len(done.added)} added, {len(done.updated)} updated, {len(done.unchanged)} unchanged, "
-        f"{len(done.stale)} stale, {len(done.skipped)} left out."
+        f"{len(imported.added)} added, {len(imported.updated)} updated, {len(imported.unchanged)} unchanged, "
+        f"{len(imported.stale)} stale, {len(imported.skipped)} left out."
     )
-    yield from (f"  left out: {where}: {reason}" for where, reason in done.skipped[:SHOWN])
-    if len(done.skipped) > SHOWN:
-        yield f"  … and {len(done.skipped) - SHOWN} more (--format json shows all)"
-    yield from (f"  stale: {id_}" for id_ in done.stale[:SHOWN])
-    if done.stale:
+    yield from (f"  left out: {where}: {reason}" for where, reason in imported.skipped[:SHOWN])
+    if len(imported.skipped) > SHOWN:
+        yield f"  … and {len(imported.skipped) - SHOWN} more (--format json shows all)"
+    yield from (f"  stale: {id_}" for id_ in imported.stale[:SHOWN])
+    if imported.stale:
         yield "Next: knowbound kms show ID   (gone from its file, but still served: knowbound kms delete ID)"
-    elif done.added:
+    elif imported.added:
         yield "Next: knowbound doctor   (whether agents get them; what was made of a file: knowbound kms list)"
 
 
@@ -379,11 +380,11 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _nearly(near: NearCopy) -> str:
+def _nearness_words(near: NearCopy) -> str:
     return "Says the same as the old one" if near.restates else "Says something near the old one"
 
 
 def _is_same_fact(near: NearCopy) -> bool:
     """Ask the user. The default answer is the verdict of the rules."""
-    echo(f"{_nearly(near)}: {near.id}: {short(near.content)}")
+    echo(f"{_nearness_words(near)}: {near.id}: {short(near.content)}")
     return click.confirm("Supersede it too?", default=near.restates)

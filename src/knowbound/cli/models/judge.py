@@ -58,18 +58,18 @@ def list_(root: Path | None = options.root, out: Out = options.report(SHORT_FORM
     out.emit(_as_table(table, below, out.format))
 
 
-def _as_table(table: list[list[str]], below: Sequence[str], format_: str) -> Iterator[str]:
+def _as_table(table: list[list[str]], notes: Sequence[str], format_: str) -> Iterator[str]:
     if format_ == "markdown":
         head, *rows = [[cell.replace("|", "\\|") for cell in row] for row in table]
         for row in (head, ["---"] * len(head), *rows):
             yield f"| {' | '.join(row)} |\n"
-        yield "".join(f"\n{line}\n" for line in below)
+        yield "".join(f"\n{line}\n" for line in notes)
         return
     from knowbound.report.formats.plain import aligned
 
     for row in aligned(table, ()):
         yield "   ".join(row).rstrip() + "\n"
-    yield "\n" + "".join(f"{line}\n" for line in below)
+    yield "\n" + "".join(f"{line}\n" for line in notes)
 
 
 @verb("label", judge_command)
@@ -141,14 +141,14 @@ def calibrate(
 
     settings = options.settings_of(root)
     path = labels or settings.home / LABELS
-    wanted = WANTED_KAPPA if min_kappa is None else min_kappa
+    wanted_kappa = WANTED_KAPPA if min_kappa is None else min_kappa
     if question == RUBRIC:
         if run:
             raise click.UsageError("--run is about hedging: a rubric has no rate in a run.")
-        report = calibrate_rubric(settings, path, judge, wanted, aside)
+        report = calibrate_rubric(settings, path, judge, wanted_kappa, aside)
     else:
         rate_of = partial(judged_rate, settings) if run else None
-        report = calibrate_hedging(settings, path, judge, wanted, aside, rate_of=rate_of)
+        report = calibrate_hedging(settings, path, judge, wanted_kappa, aside, rate_of=rate_of)
     out.emit([render_calibration(report, out.format, width=width())])
     verdict = report.found.decision.verdict
     if verdict is Trust.BAD and min_kappa is not None:

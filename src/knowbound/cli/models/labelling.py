@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.core.quality import JudgedItem
 
-_WORDS = {word: word[0] for word in ("yes", "no", "skip", "undo", "quit")}
+_KEY_OF_WORD = {word: word[0] for word in ("yes", "no", "skip", "undo", "quit")}
 _SKIP, _UNDO, _QUIT = "s", "u", "q"  # the answers that are no label
 _SENTENCE_KEYS = "y yes · n no · s skip · u undo · q quit"
 _SENTENCE_QUESTION = "Does the agent say that it is not sure of a fact?"
@@ -34,7 +34,7 @@ _TURN_QUESTIONS = (
 )
 _PROMPT_LINES, _ANSWER_LINES, _CALL_LINES, _ITEM_LINES = 30, 60, 6, 30
 _Item = TypeVar("_Item")
-_Given = TypeVar("_Given", bool, dict[str, labels.ItemLabel])
+_LabelType = TypeVar("_LabelType", bool, dict[str, labels.ItemLabel])
 
 
 def label_sentences(settings: Settings, input_: Path | None, count: int, seed: int, path: Path | None, by: str) -> None:
@@ -76,7 +76,7 @@ def label_turns(settings: Settings, input_: Path | None, count: int, seed: int, 
 
     def ask(turn: labels.UnlabelledTurn, number: str) -> dict[str, labels.ItemLabel] | str:
         """Ask for the labels of the items. Undo before the first item goes back to the last turn."""
-        _print(_turn_lines(turn, number))
+        _show(_turn_lines(turn, number))
         given: list[labels.ItemLabel | None] = []
         while len(given) < len(turn.items):
             label = _ask_item(turn.items[len(given)], f"Item {len(given) + 1} of {len(turn.items)}", keys)
@@ -102,45 +102,45 @@ def label_turns(settings: Settings, input_: Path | None, count: int, seed: int, 
 def _label(
     path: Path,
     todo: Sequence[_Item],
-    ask: Callable[[_Item, str], _Given | str],
-    write: Callable[[_Item, _Given], bytes],
-    summary: Callable[[list[_Given]], str],
+    ask: Callable[[_Item, str], _LabelType | str],
+    write: Callable[[_Item, _LabelType], bytes],
+    summary: Callable[[list[_LabelType]], str],
 ) -> None:
     """Ask for the label of every item, then print a summary, also after an interruption.
 
     `ask` returns a label or the key of a move. Each label is written before the next question.
     """
-    written: list[tuple[int, bytes, _Given]] = []  # position in the list, bytes written, label
-    at = 0
+    written: list[tuple[int, bytes, _LabelType]] = []  # position in the list, bytes written, label
+    position = 0
     try:
-        while at < len(todo) and (given := ask(todo[at], f"{at + 1} of {len(todo)}")) != _QUIT:
+        while position < len(todo) and (given := ask(todo[position], f"{position + 1} of {len(todo)}")) != _QUIT:
             if given == _UNDO:
-                at = _undone(path, written, at)
+                position = _undo_last(path, written, position)
                 continue
             if not isinstance(given, str):
-                written.append((at, write(todo[at], given), given))
-            at += 1
+                written.append((position, write(todo[position], given), given))
+            position += 1
     finally:
-        done = [label for _, _, label in written]
-        echo(summary(done) if done else f"Nothing labelled in {path}.")
+        labels_given = [label for _, _, label in written]
+        echo(summary(labels_given) if labels_given else f"Nothing labelled in {path}.")
 
 
-def _undone(path: Path, written: list[tuple[int, bytes, _Given]], at: int) -> int:
+def _undo_last(path: Path, written: list[tuple[int, bytes, _LabelType]], position: int) -> int:
     """Remove the last label. Returns the position to go on from."""
     if not written:
         echo("There is nothing to undo.", err=True)
-        return at
-    before, data, _ = written[-1]
+        return position
+    last_position, data, _ = written[-1]
     if not labels.take_back(path, data):
         echo(f"{path} was changed by somebody else: what is there stays.", err=True)
-        return at
+        return position
     written.pop()
-    return before
+    return last_position
 
 
 def _ask_item(item: JudgedItem, number: str, keys: _Keys) -> labels.ItemLabel | str:
     """Ask for the label of an item. After a first answer, undo asks about the same item again."""
-    _print(_item_lines(item, number))
+    _show(_item_lines(item, number))
     answers: list[bool] = []
     while len(answers) < len(_TURN_QUESTIONS):
         key = keys.next(_TURN_QUESTIONS[len(answers)])
@@ -158,12 +158,12 @@ class _Keys:
 
     def __init__(self, usage: str, *, several: bool = False) -> None:
         self._usage, self._several = usage, several
-        self._read: list[str] = []
+        self._pending_keys: list[str] = []
 
     def next(self, question: str) -> str:
         """Return y, n, s, u or q; the end of the input is q."""
         echo(question, err=True)
-        while not self._read:
+        while not self._pending_keys:
             try:
                 given = click.getchar() if sys.stdin.isatty() else sys.stdin.readline()
             except EOFError:
@@ -171,19 +171,19 @@ class _Keys:
             if not given:
                 return "q"
             typed = given.strip().lower()
-            if typed in _WORDS:
-                self._read = [_WORDS[typed]]
-            elif typed and set(typed) <= set(_WORDS.values()) and (self._several or len(typed) == 1):
-                self._read = list(typed)
+            if typed in _KEY_OF_WORD:
+                self._pending_keys = [_KEY_OF_WORD[typed]]
+            elif typed and set(typed) <= set(_KEY_OF_WORD.values()) and (self._several or len(typed) == 1):
+                self._pending_keys = list(typed)
             else:
                 echo(self._usage, err=True)
-        return self._read.pop(0)
+        return self._pending_keys.pop(0)
 
 
 # Text from traces is shown behind a margin, made plain
 
 
-def _print(lines: Iterator[str]) -> None:
+def _show(lines: Iterator[str]) -> None:
     echo("\n".join(lines), err=True)
 
 

@@ -19,17 +19,14 @@ if TYPE_CHECKING:
     from knowbound.judge.choice import Permission
     from knowbound.judge.tryout import FoundModel, Tried
 
-_TURNS, _PROMPTS, _HEDGES = (
-    30,
-    40,
-    50,
-)  # a typical day: turns with injected items, prompts, sentences that may be hedges
-_DAY = (  # calls, and tokens of one call, in and out: a turn, a choice of items, ten sentences
+# A typical day: turns with injected items, prompts, sentences that may be hedges.
+_TURNS, _PROMPTS, _HEDGES = 30, 40, 50
+_DAILY_CALLS = (  # calls, and tokens of one call, in and out: a turn, a choice of items, ten sentences
     (_TURNS, 4_500, 350),
     (_PROMPTS, 4_000, 60),
     (-(-_HEDGES // 10), 2_600, 450),
 )
-_SENT = {
+_WHAT_IS_SENT = {
     "commands": "observe, audit, learn, probe, eval and quality score send it what rules cannot decide: sentences "
     "of agents with the passage around them and your question; of audited or scored turns your prompt, the answer, "
     "edits, and parts of tool outputs; lessons and headings of documents",
@@ -73,17 +70,17 @@ def model_command(
     chosen = name or permission.name or next((model.name for model in found if model.usable), "")
     if name:
         check_judge(name)
-    tried = _tried(chosen, settings) if try_ else None
+    tried = _try_out(chosen, settings) if try_ else None
     if commands is not None or background is not None:
-        permission = _allowed(permission, chosen, commands, background)
+        permission = _changed_permission(permission, chosen, commands, background)
         keep_permission(permission)
     if format_ == "json":
-        document = {"models": found, "permission": permission, "tried": _tried_document(tried) if tried else None}
+        document = {"models": found, "permission": permission, "tried": _tryout_document(tried) if tried else None}
         print_result(format_, "model", document, [])
         return 0
-    _print(found, permission, settings, chosen, tried)
+    _print_state(found, permission, settings, chosen, tried)
     if commands is None and background is None and is_interactive() and chosen:
-        permission = _allowed(permission, chosen, *_asked(chosen))
+        permission = _changed_permission(permission, chosen, *_ask_permissions(chosen))
         path = keep_permission(permission)
         echo(f"\n{_permission_words(permission)} Kept in {path}; knowbound model --off takes it back.")
     if permission.background:
@@ -91,7 +88,7 @@ def model_command(
     return 0
 
 
-def _tried(name: str, settings: Settings) -> Tried:
+def _try_out(name: str, settings: Settings) -> Tried:
     from knowbound.cli.asking import announced
     from knowbound.judge.tryout import try_model
 
@@ -101,31 +98,40 @@ def _tried(name: str, settings: Settings) -> Tried:
         return try_model(name, settings)
 
 
-def _allowed(before: Permission, name: str, commands: bool | None, background: bool | None) -> Permission:
+def _changed_permission(before: Permission, name: str, commands: bool | None, background: bool | None) -> Permission:
     from knowbound.judge.choice import Permission
 
     if not name:
         raise ConfigError("no-judge", "No model is found on this machine. Name one: knowbound model NAME --commands")
-    same = before if before.name == name else Permission()
-    commands = same.commands if commands is None else commands
-    background = same.background if background is None else background
+    current = before if before.name == name else Permission()  # another model has no permission yet
+    commands = current.commands if commands is None else commands
+    background = current.background if background is None else background
     if background and name.startswith("agent:"):
         raise ConfigError("no-judge", f"{name} answers when you ask it to, never in the background. Try: --commands")
-    return Permission(name if commands or background else "", commands, background, utc_now(), background, background)
+    return Permission(
+        name=name if commands or background else "",
+        commands=commands,
+        background=background,
+        made=utc_now(),
+        choosing=background,
+        rescuing=background,
+    )
 
 
-def _asked(name: str) -> tuple[bool, bool]:
+def _ask_permissions(name: str) -> tuple[bool, bool]:
     """Ask for both permissions, each with what is sent."""
-    echo(f"\nMay commands that you start ask {name}? {_SENT['commands'].capitalize()}. They say before how much.")
+    echo(
+        f"\nMay commands that you start ask {name}? {_WHAT_IS_SENT['commands'].capitalize()}. They say before how much."
+    )
     commands = click.confirm("Allow it for commands?", default=False)
-    echo(f"\nMay it be asked in the background? {_SENT['background'].capitalize()}. It has caps of its own.")
+    echo(f"\nMay it be asked in the background? {_WHAT_IS_SENT['background'].capitalize()}. It has caps of its own.")
     return commands, click.confirm("Allow it in the background?", default=False)
 
 
 # Printing
 
 
-def _print(
+def _print_state(
     found: list[FoundModel], permission: Permission, settings: Settings, chosen: str, tried: Tried | None
 ) -> None:
     from knowbound.report.formats.plain import aligned
@@ -185,13 +191,14 @@ def _overhead_words(tried: Tried) -> str:
     """Return the tokens that the client adds to every question."""
     if tried.tokens_in is None or not tried.calls:
         return ""
-    added = max(0, tried.tokens_in // tried.calls - tried.own_tokens // tried.calls)
-    return f" An empty question has about {added:,} tokens."
+    overhead = max(0, tried.tokens_in // tried.calls - tried.own_tokens // tried.calls)
+    return f" An empty question has about {overhead:,} tokens."
 
 
 def _day_words(name: str, tried: Tried | None) -> str:
-    calls = sum(task[0] for task in _DAY)
-    tokens_in, tokens_out = (sum(task[0] * task[at] for task in _DAY) for at in (1, 2))
+    calls = sum(count for count, _, _ in _DAILY_CALLS)
+    tokens_in = sum(count * tokens for count, tokens, _ in _DAILY_CALLS)
+    tokens_out = sum(count * tokens for count, _, tokens in _DAILY_CALLS)
     if tried is not None and tried.tokens_in is not None and tried.calls:
         tokens_in += calls * max(0, (tried.tokens_in - tried.own_tokens) // tried.calls)
     usd = estimated_usd(name, tokens_in, tokens_out)
@@ -204,7 +211,7 @@ def _day_words(name: str, tried: Tried | None) -> str:
     )
 
 
-def _tried_document(tried: Tried) -> dict[str, object]:
+def _tryout_document(tried: Tried) -> dict[str, object]:
     tasks = []
     for task in tried.tasks:
         rates = {"rules": task.rules.to_json(), "large": task.large.to_json(), "model": task.model.to_json()}

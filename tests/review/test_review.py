@@ -61,13 +61,13 @@ def test_the_screen_is_kept_until_a_session_a_file_or_a_decision_changes(
     made: list[str] = []
     from knowbound.review import review as module
 
-    real = module._made
+    real = module._run_lenses
 
     def noted(*given: Any) -> Reviewed:
         made.append("made")
         return real(*given)
 
-    monkeypatch.setattr(module, "_made", noted)
+    monkeypatch.setattr(module, "_run_lenses", noted)
     assert reviewed(shop) == first
     assert made == []
     shop.write("src/cart.ts", "export const cart = [1]\n")
@@ -164,8 +164,8 @@ def test_the_first_look_reads_the_newest_sessions_and_leaves_the_store_alone(
     filters = Filters(project=str(shop.root))
     assert module.first_look(shop.settings(), filters) is None  # it is read at once
     sizes = [path.stat().st_size for path in folder.iterdir()]
-    monkeypatch.setattr(module, "_LARGE_CORPUS", 1)
-    monkeypatch.setattr(module, "_FIRST_LOOK", max(sizes) + min(sizes) // 2)
+    monkeypatch.setattr(module, "_LARGE_CORPUS_BYTES", 1)
+    monkeypatch.setattr(module, "_FIRST_LOOK_BYTES", max(sizes) + min(sizes) // 2)
     found = module.first_look(shop.settings(), filters)
     assert found is not None
     assert found.figures.sessions == 1

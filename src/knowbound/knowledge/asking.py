@@ -27,13 +27,13 @@ from knowbound.knowledge.named import named_in
 from knowbound.text.printable import estimated_tokens
 
 _ITEMS = "entries of a memory store"
-_TOGETHER = 10  # statements in one question
-_TOKENS = 3_500  # of the passages in one question
-_PLACES = 3  # that are shown of each term
-_COMMON_FROM = 40  # places of a word that says little by itself
-_AFTER, _LINE = 4, 160  # lines after a definition, characters of a line
-_TERMS = 8  # of a statement
-_ENTRIES = 40  # of a folder
+_STATEMENTS_PER_QUESTION = 10  # so that each still gets its passages
+_PASSAGE_TOKENS = 3_500  # of the passages in one question
+_PLACES_OF_TERM = 3  # that are shown of each term
+_PLACES_OF_COMMON_WORD = 40  # places of a word that says little by itself
+_LINES_AFTER, _LINE_CHARACTERS = 4, 160  # lines after a definition, characters of a line
+_TERMS_OF_STATEMENT = 8  # of a statement
+_FOLDER_ENTRIES = 40  # of a folder
 _SETTINGS_LINES = 60
 _SPAN = re.compile(r"`([^`\n]+)`")
 _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:[-.][\w$]+)*")
@@ -46,7 +46,7 @@ _NO_SOURCE = re.compile(
 )
 _MOST_TERMS = 6  # that the model names for a second look
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
-_WORDS = 3  # that a statement has at least
+_FEWEST_WORDS = 3  # that a statement has at least
 _COMMON = frozenset(
     "The This That When Use Always Never Run All Each Every For From With Note If It In On At To And Or No Not Do "
     "true false null none src test tests lib app docs index main run npm pnpm yarn bun uv make git".split()
@@ -81,13 +81,13 @@ def decided_by_model(checked: Sequence[CheckedStatement], checkout: Checkout, as
     decided = list(checked)
     asking = _Asking(checkout, asker)
     batches = list(_batches(checked))
-    named = asking.ask(decided, batches, [[]] * len(batches))
-    again = [
-        (left, terms)
-        for batch, terms in zip(batches, named, strict=True)
-        if terms and (left := [at for at in batch if decided[at].truth is Truth.NOT_CHECKABLE])
+    named_terms = asking.ask(decided, batches, [[]] * len(batches))
+    second_questions = [
+        (undecided, terms)
+        for batch, terms in zip(batches, named_terms, strict=True)
+        if terms and (undecided := [at for at in batch if decided[at].truth is Truth.NOT_CHECKABLE])
     ]
-    asking.ask(decided, [left for left, _ in again], [terms for _, terms in again])
+    asking.ask(decided, [undecided for undecided, _ in second_questions], [terms for _, terms in second_questions])
     return decided
 
 
@@ -98,40 +98,40 @@ class _Asking:
         self._tree, self._asker, self._checker = checkout, asker, Checker(checkout)
 
     def ask(
-        self, decided: list[CheckedStatement], batches: Sequence[list[int]], named: Sequence[list[str]]
+        self, decided: list[CheckedStatement], batches: Sequence[list[int]], terms_by_batch: Sequence[list[str]]
     ) -> list[list[str]]:
         """Decide the statements at the places of each batch; return the terms that the model names for each."""
         words = {term for batch in batches for at in batch for term in terms_of(decided[at].statement)}
-        searched = self._tree.places_of(words | {term for terms in named for term in terms})
-        shown = [
+        searched = self._tree.places_of(words | {term for terms in terms_by_batch for term in terms})
+        materials = [
             _Material(self._tree, searched, [decided[at] for at in batch], terms)
-            for batch, terms in zip(batches, named, strict=True)
+            for batch, terms in zip(batches, terms_by_batch, strict=True)
         ]
-        asked = self._asker.ask(
+        answers = self._asker.ask(
             load_prompt("statements"),
-            [one.inputs() for one in shown],
+            [material.inputs() for material in materials],
             StatementAnswers,
             checks=[_numbered(len(batch)) for batch in batches],
         )
-        for batch, material, answer in zip(batches, shown, asked, strict=True):
-            for one in answer.value.statements if answer.value is not None else ():
-                if 1 <= one.number <= len(batch):
-                    at = batch[one.number - 1]
-                    decided[at] = self._decided(decided[at], one, material)
-        return [_searchable(answer.value.terms) if answer.value is not None else [] for answer in asked]
+        for batch, material, answer in zip(batches, materials, answers, strict=True):
+            for answered in answer.value.statements if answer.value is not None else ():
+                if 1 <= answered.number <= len(batch):
+                    at = batch[answered.number - 1]
+                    decided[at] = self._decided(decided[at], answered, material)
+        return [_searchable(answer.value.terms) if answer.value is not None else [] for answer in answers]
 
-    def _decided(self, one: CheckedStatement, answer: StatementAnswer, material: _Material) -> CheckedStatement:
+    def _decided(self, checked: CheckedStatement, answer: StatementAnswer, material: _Material) -> CheckedStatement:
         """Return the statement as the model decides it, if its quotation is in the material."""
-        if one.truth is Truth.CONTRADICTED:
-            return self._repaired(one, answer.repair, material)
+        if checked.truth is Truth.CONTRADICTED:
+            return self._repaired(checked, answer.repair, material)
         if answer.truth is Truth.NOT_CHECKABLE:
-            return one
+            return checked
         place = material.place_of(answer.quote)
-        if place is None or (answer.truth is Truth.CONFIRMED and one.truth is Truth.CONFIRMED):
-            return one
-        kind = one.kind if one.kind is not StatementKind.OTHER else StatementKind.BEHAVIOUR
+        if place is None or (answer.truth is Truth.CONFIRMED and checked.truth is Truth.CONFIRMED):
+            return checked
+        kind = checked.kind if checked.kind is not StatementKind.OTHER else StatementKind.BEHAVIOUR
         evidence = place if place.path else None
-        found = replace(one, kind=kind, truth=answer.truth, named=one.statement.text, evidence=evidence)
+        found = replace(checked, kind=kind, truth=answer.truth, named=checked.statement.text, evidence=evidence)
         found = replace(found, by=self._asker.judge)
         if answer.truth is Truth.CONFIRMED:
             return found
@@ -150,8 +150,8 @@ class _Asking:
     def _is_shown(self, old: Statement, repair: str, material: _Material) -> bool:
         """Report whether the tree has everything that a repair names and its statement did not."""
         new = replace(old, text=repair, path="")
-        known = {(one.kind, one.value) for one in named_in(old)}
-        if any((one.kind, one.value) not in known for one in self._checker.unshown(new)):
+        known = {(named.kind, named.value) for named in named_in(old)}
+        if any((named.kind, named.value) not in known for named in self._checker.unshown(new)):
             return False
         [again] = self._checker.check_all([new])
         passages = "\n".join(material.lines)
@@ -159,36 +159,37 @@ class _Asking:
         added = [span for span in _SPAN.findall(repair) if span not in old.text]
         spans = {span for span in added if not named_in(replace(new, text=f"`{span}`"))}
         numbers = set(_NUMBER.findall(repair)) - set(_NUMBER.findall(old.text))
-        has_numbers = all(re.search(rf"(?<![\w.]){re.escape(one)}(?!\w)", shown) for one in numbers)
+        has_numbers = all(re.search(rf"(?<![\w.]){re.escape(number)}(?!\w)", shown) for number in numbers)
         return again.truth is not Truth.CONTRADICTED and has_numbers and all(span in passages for span in spans)
 
 
 def _searchable(terms: Sequence[str]) -> list[str]:
     """Return the terms of a model that can be searched as whole words."""
     plain = dict.fromkeys(term.strip().strip("`") for term in terms)
-    return [term for term in plain if 2 < len(term) <= _LINE and "\n" not in term][:_MOST_TERMS]
+    return [term for term in plain if 2 < len(term) <= _LINE_CHARACTERS and "\n" not in term][:_MOST_TERMS]
 
 
-def is_open(one: CheckedStatement) -> bool:
+def is_open(checked: CheckedStatement) -> bool:
     """Report whether a model is asked about a statement: a sentence that rules did not contradict."""
-    statement = one.statement
+    statement = checked.statement
     is_heading = statement.text.startswith("#")
-    has_words = len(statement.text.split()) >= _WORDS or statement.is_code
-    return one.truth is not Truth.CONTRADICTED and not is_heading and has_words and bool(terms_of(statement))
+    has_words = len(statement.text.split()) >= _FEWEST_WORDS or statement.is_code
+    return checked.truth is not Truth.CONTRADICTED and not is_heading and has_words and bool(terms_of(statement))
 
 
-def _is_wordable(one: CheckedStatement) -> bool:
+def _is_wordable(checked: CheckedStatement) -> bool:
     """Report whether a model may word the repair of a statement that rules contradict: it is one line of text."""
-    return one.truth is Truth.CONTRADICTED and one.repair != "" and not one.statement.is_code and not one.statement.path
+    statement = checked.statement
+    return checked.truth is Truth.CONTRADICTED and checked.repair != "" and not statement.is_code and not statement.path
 
 
 def _batches(checked: Sequence[CheckedStatement]) -> Iterator[list[int]]:
     """Yield the places of statements that a model is asked about, those of one section together."""
-    open_ = [at for at, one in enumerate(checked) if is_open(one) or _is_wordable(one)]
+    open_ = [at for at, statement in enumerate(checked) if is_open(statement) or _is_wordable(statement)]
     for _, section in groupby(open_, key=lambda at: _section(checked[at].statement)):
         places = list(section)
-        for start in range(0, len(places), _TOGETHER):
-            yield places[start : start + _TOGETHER]
+        for start in range(0, len(places), _STATEMENTS_PER_QUESTION):
+            yield places[start : start + _STATEMENTS_PER_QUESTION]
 
 
 def _section(statement: Statement) -> tuple[str, str]:
@@ -201,11 +202,11 @@ def terms_of(statement: Statement) -> list[str]:
     spans = _SPAN.findall(statement.text) if not statement.is_code else [statement.text]
     inner = [word for span in spans for word in _NAME.findall(span)]
     outer = _PROPER.findall(_SPAN.sub(" ", statement.text)) if not statement.is_code else []
-    words = (_searched(word.strip(".-")) for word in (*inner, *outer))
-    return [word for word in dict.fromkeys(words) if len(word) > 2 and word not in _COMMON][:_TERMS]
+    words = (_search_term(word.strip(".-")) for word in (*inner, *outer))
+    return [word for word in dict.fromkeys(words) if len(word) > 2 and word not in _COMMON][:_TERMS_OF_STATEMENT]
 
 
-def _searched(word: str) -> str:
+def _search_term(word: str) -> str:
     """Return a file name as it is, and of another dotted name the last part."""
     return word if extension(word) in FILE_EXTENSIONS else word.rpartition(".")[2]
 
@@ -221,11 +222,11 @@ class _Material:
         named: Sequence[str],
     ) -> None:
         self._tree, self._searched, self._named = checkout, searched, named
-        self._statements = [one.statement for one in checked]
-        self._why_wrong = [one.why if one.truth is Truth.CONTRADICTED else "" for one in checked]
+        self._statements = [statement.statement for statement in checked]
+        self._why_wrong = [statement.why if statement.truth is Truth.CONTRADICTED else "" for statement in checked]
         self.places: list[tuple[str, int]] = []
         self.lines: list[str] = []
-        left = _TOKENS
+        left = _PASSAGE_TOKENS
         for text, path, number in (*self._terms(), *self._folders(), *self._settings()):
             left -= estimated_tokens(text) + 4
             if left < 0:
@@ -255,28 +256,29 @@ class _Material:
 
     def _terms(self) -> Iterator[tuple[str, str, int]]:
         """Yield lines with each term: its definition with the lines after it first; of a common word only settings."""
-        own = {statement.file for statement in self._statements}
+        own_files = {statement.file for statement in self._statements}
         for term in dict.fromkeys(
             (*self._named, *(term for statement in self._statements for term in terms_of(statement)))
         ):
-            known = self._searched.get(term, [])
-            found = [place for place in known if place.path not in own and not _NO_SOURCE.search(place.path)]
-            is_absent = all(place.path in own for place in known) and term not in self._tree.unsearched
-            for path in self._tree.by_name.get(term.lower(), [])[:_PLACES]:
+            places = self._searched.get(term, [])
+            found = [place for place in places if place.path not in own_files and not _NO_SOURCE.search(place.path)]
+            is_absent = all(place.path in own_files for place in places) and term not in self._tree.unsearched
+            for path in self._tree.by_name.get(term.lower(), [])[:_PLACES_OF_TERM]:
                 yield f"(there is the file {path})", path, 0
                 is_absent = False
             if is_absent:
                 yield f"(nothing else in the tree has the word {term})", "", 0
-            if len(known) >= _COMMON_FROM:
+            if len(places) >= _PLACES_OF_COMMON_WORD:
                 found = [place for place in found if _SETTINGS.search(place.path)]
             shown = set[tuple[str, int]]()
-            for place in sorted(found, key=lambda place: (not self._defines(place, term), _rank(place)))[:_PLACES]:
-                after = _AFTER if self._defines(place, term) else 0
+            found.sort(key=lambda place: (not self._defines(place, term), _place_order(place)))
+            for place in found[:_PLACES_OF_TERM]:
+                after = _LINES_AFTER if self._defines(place, term) else 0
                 lines = self._tree.lines(place.path)[place.line - 1 : place.line + after]
                 for number, line in enumerate(lines, place.line):
                     if (place.path, number) not in shown and line.strip():
                         shown.add((place.path, number))
-                        yield f"{place.path}:{number}: {line.strip()[:_LINE]}", place.path, number
+                        yield f"{place.path}:{number}: {line.strip()[:_LINE_CHARACTERS]}", place.path, number
 
     def _defines(self, place: TreeLine, term: str) -> bool:
         lines = self._tree.lines(place.path)[place.line - 1 : place.line]
@@ -293,21 +295,22 @@ class _Material:
             above = f"{folder}/" if folder else ""
             inside = {path[len(above) :].partition("/")[0] for path in self._tree.files if path.startswith(above)}
             names = sorted(inside)
-            more = f" and {len(names) - _ENTRIES} more" if len(names) > _ENTRIES else ""
-            yield f"(folder {folder or '.'} has: {', '.join(names[:_ENTRIES])}{more})", folder, 0
+            more = f" and {len(names) - _FOLDER_ENTRIES} more" if len(names) > _FOLDER_ENTRIES else ""
+            yield f"(folder {folder or '.'} has: {', '.join(names[:_FOLDER_ENTRIES])}{more})", folder, 0
 
     def _settings(self) -> Iterator[tuple[str, str, int]]:
+        """Yield the lines of the settings files at the root and beside the statements' file, without comments."""
         own = self._statements[0].file.rpartition("/")[0]
         found = [path for path in self._tree.files if _SETTINGS.search(path)]
         near = [path for path in found if path.rpartition("/")[0] in ("", own)]
         for path in sorted(near, key=lambda path: (path.rpartition("/")[0] != own, path)):
             for number, line in enumerate(self._tree.lines(path)[:_SETTINGS_LINES], 1):
                 if line.strip() and not line.lstrip().startswith(("//", "/*", "*", "#")):
-                    yield f"{path}:{number}: {line.rstrip()[:_LINE]}", path, number
+                    yield f"{path}:{number}: {line.rstrip()[:_LINE_CHARACTERS]}", path, number
 
 
-def _rank(place: TreeLine) -> tuple[bool, bool, bool, int, str, int]:
-    """Settings and sources before prose, tests last; then those near to the root."""
+def _place_order(place: TreeLine) -> tuple[bool, bool, bool, int, str, int]:
+    """Return the sort key of a place: settings and sources before prose, tests last; then those near to the root."""
     is_prose = place.path.lower().endswith((".md", ".mdx", ".rst", ".txt"))
     return (
         not _SETTINGS.search(place.path),
@@ -320,6 +323,8 @@ def _rank(place: TreeLine) -> tuple[bool, bool, bool, int, str, int]:
 
 
 def _numbered(count: int) -> Callable[[StatementAnswers], str]:
+    """Return the check that an answer has each of the numbers from 1 to `count`."""
+
     def problem(answer: StatementAnswers) -> str:
         missing = set(range(1, count + 1)) - {statement.number for statement in answer.statements}
         return f"no answer for the statements {sorted(missing)}" if missing else ""

@@ -29,21 +29,21 @@ _MANIFEST_OF = {
     "npm": "package.json", "pnpm": "package.json", "yarn": "package.json", "bun": "package.json",
     "make": "makefile", "just": "justfile", "mise": "mise", "deno": "deno.json", "composer": "composer.json",
 }  # fmt: skip
-_OWN = {"npm": frozenset({"test", "start"})}
+_SCRIPTS_BY_DEFAULT = {"npm": frozenset({"test", "start"})}
 # That a name occurs does not show what a statement says about it.
-_ONLY_WORDS = frozenset({*WORDS, StatementKind.OTHER})
+_PROVE_NOTHING = frozenset({*WORDS, StatementKind.OTHER})
 # What is not known about these leaves a statement confirmed by the rest of what it names.
-_BESIDE = frozenset({StatementKind.OPTION, StatementKind.VERSION})
+_MAY_STAY_UNKNOWN = frozenset({StatementKind.OPTION, StatementKind.VERSION})
 # Files that are often shared by projects, and written for none: there only history counts.
 _GENERAL = re.compile(r"(?:^|/)\.\w+/(?:skills|agents|commands)/")
 _SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S+?)/?\s*$", re.MULTILINE)
 _FOLDER_CHANGE = re.compile(r"`[\w.@-]+/[\w./@-]*`")  # a heading that says in which folder the commands below it run
 _NAME = re.compile(r'"name"\s*:\s*"(@?[\w./-]+)"')
-_FEW = 2  # places of a path that are no pattern of the project
-_SEVERAL = 2  # packages that make a scope the project's own
+_FEW_PLACES = 2  # places of a path that are no pattern of the project
+_PACKAGES_OF_SCOPE = 2  # packages that make a scope the project's own
 _USUAL_FOLDERS = frozenset("src lib app apps packages core test tests docs".split())
 _WORD = re.compile(r"[A-Z][a-z]+|[a-z]+|[A-Z]+(?![a-z])|\d+")
-_RARE_FILE = 2  # words of a name that hardly another file has
+_WORDS_OF_RARE_NAME = 2  # words of a name that hardly another file has
 
 
 class Checker:
@@ -59,31 +59,33 @@ class Checker:
         self._names = Names(self._tree, statements)
         return [self._check(statement) for statement in statements]
 
-    def holds(self, several: Sequence[CheckedStatement]) -> list[bool]:
+    def holds(self, wrong_statements: Sequence[CheckedStatement]) -> list[bool]:
         """Report for each contradicted statement whether the thing that decided about it holds in this checkout."""
         decided = [
-            [named for named in named_in(one.statement) if (named.kind, named.value) == (one.kind, one.named)]
-            for one in several
+            [named for named in named_in(wrong.statement) if (named.kind, named.value) == (wrong.kind, wrong.named)]
+            for wrong in wrong_statements
         ]
-        self._names = Names(self._tree, [one.statement for one in several])
+        self._names = Names(self._tree, [wrong.statement for wrong in wrong_statements])
         return [
-            any(self._look(named, one.statement).truth is Truth.CONFIRMED for named in some)
-            for one, some in zip(several, decided, strict=True)
+            any(self._look(named, wrong.statement).truth is Truth.CONFIRMED for named in names)
+            for wrong, names in zip(wrong_statements, decided, strict=True)
         ]
 
     def unshown(self, statement: Statement) -> list[Named]:
         """Return what a statement names and the tree does not show."""
         self._names = Names(self._tree, [statement])
-        several = [one for one in named_in(statement) if "/" in one.value or not one.needs_history]
-        return [one for one in several if self._look(one, statement).truth is not Truth.CONFIRMED]
+        provable = [named for named in named_in(statement) if "/" in named.value or not named.needs_history]
+        return [named for named in provable if self._look(named, statement).truth is not Truth.CONFIRMED]
 
     def _check(self, statement: Statement) -> CheckedStatement:
-        held: list[tuple[Named, StatementPlace]] = []
-        is_open = False  # something that is named could not be decided
+        """Return the statement as its first contradicted name, or all of its names, decide."""
+        confirmed: list[tuple[Named, StatementPlace]] = []
+        has_undecided = False
         for named in named_in(statement):
             found = self._look(named, statement)
             since = found.since or self._since(named, statement) if found.truth is Truth.CONTRADICTED else ""
-            is_own = since and "/" in named.value.strip("/")  # every project has a `src/`
+            # A general file is wrong only about what history deleted here; a bare `src/` is in every project.
+            is_own = since and "/" in named.value.strip("/")
             is_meant = (named.is_sure or (named.if_deleted and since)) and (
                 is_own or not _GENERAL.search(statement.file)
             )
@@ -91,17 +93,18 @@ class Checker:
                 wrong = CheckedStatement(statement, named.kind, found.truth, named.value, found.place, since=since)
                 return repaired(replace(wrong, why=_why(named, found.place, found.instead)), found.instead)
             if found.truth is Truth.CONFIRMED and found.place is not None:
-                held.append((named, found.place))
-            elif named.kind not in _BESIDE and not named.needs_history:
-                is_open = True
-        shown = [one for one in held if one[0].kind not in _ONLY_WORDS]
-        if not shown or is_open:
-            kind = held[0][0].kind if held else StatementKind.OTHER
+                confirmed.append((named, found.place))
+            elif named.kind not in _MAY_STAY_UNKNOWN and not named.needs_history:
+                has_undecided = True
+        proven = [(named, place) for named, place in confirmed if named.kind not in _PROVE_NOTHING]
+        if not proven or has_undecided:
+            kind = confirmed[0][0].kind if confirmed else StatementKind.OTHER
             return CheckedStatement(statement, kind, Truth.NOT_CHECKABLE)
-        named, place = shown[0]
+        named, place = proven[0]
         return CheckedStatement(statement, named.kind, Truth.CONFIRMED, named.value, place)
 
     def _look(self, named: Named, statement: Statement) -> Looked:
+        """Judge one thing that a statement names, by its kind."""
         match named.kind:
             case StatementKind.PATH | StatementKind.LINK | StatementKind.LAYOUT:
                 return self._path(named, statement)
@@ -138,7 +141,7 @@ class Checker:
         if named.value in self._packages:
             return Looked(Truth.CONFIRMED, StatementPlace(self._packages[named.value]))
         scope = named.value.partition("/")[0]
-        is_own = sum(name.startswith(f"{scope}/") for name in self._packages) >= _SEVERAL
+        is_own = sum(name.startswith(f"{scope}/") for name in self._packages) >= _PACKAGES_OF_SCOPE
         is_used = any(not is_prose(place.path) for place in self._names.places[named.value])
         is_gone = is_own and not is_used and named.value not in self._tree.unsearched
         return Looked(Truth.CONTRADICTED) if is_gone else UNKNOWN
@@ -154,55 +157,61 @@ class Checker:
     # Paths
 
     def _path(self, named: Named, statement: Statement) -> Looked:
+        """Judge a path: there, moved or gone; unknown if tools make it, or history and the folders leave doubt."""
         bases = _bases(named, statement)
         values = [named.value]
         if named.kind is StatementKind.LAYOUT:  # the root of a drawn tree is often the project itself
             values.append(named.value.partition("/")[2] or named.value)
-        tried = [_joined(base, value) for base in bases for value in values]
-        for path in tried:
+        candidates = [_joined(base, value) for base in bases for value in values]
+        for path in candidates:
             if path is not None and self._tree.has(path):
                 return Looked(Truth.CONFIRMED, StatementPlace(path))
         value = named.value.strip("/").removeprefix("./")
-        gone = [path for path in tried if path in self._tree.deleted]
+        deleted = [path for path in candidates if path in self._tree.deleted]
         is_under = bool(statement.under)
-        is_made = bool(_MADE.search(value)) or self._is_ignored(value)
-        if "/" in value and not is_made and (older := [path for path in gone if self._is_older(statement, path)]):
-            return Looked(Truth.CONTRADICTED, instead=self._renamed(older))
-        if is_under and (away := [path for path in gone if path in _below(statement, named)]):
-            return Looked(Truth.CONTRADICTED, instead=self._renamed(away))
+        is_made_by_tools = bool(_MADE.search(value)) or self._is_ignored(value)
+        if (
+            "/" in value
+            and not is_made_by_tools
+            and (deleted_later := [path for path in deleted if self._is_older_than_deletion(statement, path)])
+        ):
+            return Looked(Truth.CONTRADICTED, instead=self._renamed(deleted_later))
+        if is_under and (deleted_below := [path for path in deleted if path in _below(statement, named)]):
+            return Looked(Truth.CONTRADICTED, instead=self._renamed(deleted_below))
         is_placed = bool(statement.under) and named.kind is StatementKind.PATH
-        inner = [path for path in self._paths_named(value) if path == value or path.endswith(f"/{value}")]
+        ending_alike = [path for path in self._paths_named(value) if path == value or path.endswith(f"/{value}")]
         is_whole = "/" in value or named.value.endswith("/")  # not only the name of a file
-        if len(inner) > _FEW and gone and not is_under:
+        if len(ending_alike) > _FEW_PLACES and deleted and not is_under:
             return UNKNOWN  # several folders have one: the text means each of them
-        if inner and gone and is_whole and (moved := self._renamed(gone)):
+        if ending_alike and deleted and is_whole and (moved := self._renamed(deleted)):
             return Looked(Truth.CONTRADICTED, instead=moved)
-        if inner and (gone or is_placed):
+        if ending_alike and (deleted or is_placed):
             return UNKNOWN  # others of that name are there, the one that is meant is not
-        if named.needs_history and not gone:
+        if named.needs_history and not deleted:
             return UNKNOWN
-        if inner:
+        if ending_alike:
             # Written from a folder that the text means: it is there, where exactly is not said.
-            return Looked(Truth.CONFIRMED, StatementPlace(min(inner, key=lambda path: (path.count("/"), path))))
-        if is_made or any(path is None for path in tried):
+            return Looked(Truth.CONFIRMED, StatementPlace(min(ending_alike, key=lambda path: (path.count("/"), path))))
+        if is_made_by_tools or any(path is None for path in candidates):
             return UNKNOWN
-        if "/" not in value and not gone:
+        if "/" not in value and not deleted:
             return UNKNOWN  # the absence of a name without a folder says little
         first = value.split("/")[0]
         is_anchored = any(self._tree.has(posixpath.join(base, first)) for base in bases)
-        is_known = named.kind is StatementKind.LINK or bool(gone) or first in self._tree.deleted
-        moved = self._renamed(tried) or self._moved(value)
+        is_known = named.kind is StatementKind.LINK or bool(deleted) or first in self._tree.deleted
+        moved = self._renamed(candidates) or self._moved(value)
         is_hidden = first.startswith(".")  # settings there may be those of a user's own project
         if not is_known and (is_hidden or not (is_anchored or moved)):
             return UNKNOWN
         return Looked(Truth.CONTRADICTED, instead=moved)
 
-    def _is_older(self, statement: Statement, path: str) -> bool:
+    def _is_older_than_deletion(self, statement: Statement, path: str) -> bool:
         """Report whether the statement was written before the path went away: it means that very path."""
         before = self._tree.text_at(f"{self._tree.deleted[path]}^", statement.file)
         return bool(before) and " ".join(statement.text.split()) in " ".join(before.split())
 
     def _renamed(self, paths: Sequence[str | None]) -> str:
+        """Return where history says that the first renamed path is now; "" if none was renamed."""
         return next(filter(None, (self._tree.renamed(path) for path in paths if path)), "")
 
     def _paths_named(self, value: str) -> list[str]:
@@ -219,7 +228,7 @@ class Checker:
             return ""
         folder, _, name = value.rpartition("/")
         shares = (set(folder.split("/")) - _USUAL_FOLDERS) & set(found[0].split("/")[:-1])
-        is_rare = len(_WORD.findall(name.rpartition(".")[0])) >= _RARE_FILE
+        is_rare = len(_WORD.findall(name.rpartition(".")[0])) >= _WORDS_OF_RARE_NAME
         return found[0] if shares or is_rare else ""
 
     def _is_ignored(self, value: str) -> bool:
@@ -232,13 +241,13 @@ class Checker:
     def _manifest(self, named: Named, statement: Statement) -> Looked:
         """Judge a program that needs a manifest where it runs: one that history took away from there is missed."""
         names = NEEDS[named.value.strip()]
-        near = [posixpath.join(base, name).lstrip("/") for base in _bases(named, statement) for name in names]
-        if any(map(self._tree.has, near)) or any(_FOLDER_CHANGE.search(one) for one in (statement.heading,)):
+        manifests_here = [posixpath.join(base, name).lstrip("/") for base in _bases(named, statement) for name in names]
+        if any(map(self._tree.has, manifests_here)) or any(_FOLDER_CHANGE.search(one) for one in (statement.heading,)):
             return UNKNOWN
-        gone = next((path for path in near if path in self._tree.deleted), "")
-        if not gone or not any(self._tree.text_at(commit, gone) for commit in self._commits_with(statement)):
+        deleted = next((path for path in manifests_here if path in self._tree.deleted), "")
+        if not deleted or not any(self._tree.text_at(commit, deleted) for commit in self._commits_with(statement)):
             return UNKNOWN  # whoever wrote the line after that meant another folder
-        others = self._tree.by_name.get(posixpath.basename(gone).lower(), [])
+        others = self._tree.by_name.get(posixpath.basename(deleted).lower(), [])
         return Looked(Truth.CONTRADICTED, instead=others[0] if len(others) == 1 else "")
 
     def _hook(self, name: str) -> Looked:
@@ -251,6 +260,7 @@ class Checker:
         return Looked(Truth.CONTRADICTED) if self._tree.lines(config) else UNKNOWN
 
     def _command(self, named: Named, statement: Statement) -> Looked:
+        """Judge a command by the scripts of the manifests that its program reads, the nearest manifest first."""
         program, _, script = named.value.partition(" ")
         if program in NEEDS:
             return self._manifest(named, statement)
@@ -258,28 +268,33 @@ class Checker:
             return self._hook(script)
         if program not in _MANIFEST_OF:
             return self._python_tool(script)
-        wanted = _MANIFEST_OF[program]
+        manifest_name = _MANIFEST_OF[program]
         manifests = {
             path: scripts
             for path, scripts in self._tree.scripts.items()
-            if path.rpartition("/")[2].lower().startswith(wanted) or (wanted == "mise" and "mise" in path)
+            if path.rpartition("/")[2].lower().startswith(manifest_name) or (manifest_name == "mise" and "mise" in path)
         }
-        own = posixpath.join(named.folder or posixpath.dirname(statement.file), wanted)
+        own = posixpath.join(named.folder or posixpath.dirname(statement.file), manifest_name)
         if own in manifests and script not in manifests[own] and self._had_script(own, script, statement):
-            near = {name for name in manifests[own] if _alike(name, script)}
-            return Looked(Truth.CONTRADICTED, StatementPlace(own), near.pop() if len(near) == 1 else "")
+            similar = {name for name in manifests[own] if _has_same_words(name, script)}
+            return Looked(Truth.CONTRADICTED, StatementPlace(own), similar.pop() if len(similar) == 1 else "")
         for path in sorted(manifests, key=lambda path: (path.count("/"), path)):
             if script in manifests[path]:
                 return Looked(Truth.CONFIRMED, StatementPlace(path, manifests[path][script]))
-        known = [name for one in manifests.values() for name in one]
+        scripts_anywhere = [name for names in manifests.values() for name in names]
         near_by = {posixpath.dirname(statement.file), named.folder, ""}
-        takes_in = any(
-            "%" in name for path, one in manifests.items() if posixpath.dirname(path) in near_by for name in one
+        has_pattern_rule = any(
+            "%" in name for path, names in manifests.items() if posixpath.dirname(path) in near_by for name in names
         )
-        if not manifests or script in _OWN.get(program, ()) or takes_in or self._is_dependency(program, script):
+        if (
+            not manifests
+            or script in _SCRIPTS_BY_DEFAULT.get(program, ())
+            or has_pattern_rule
+            or self._is_dependency(program, script)
+        ):
             return UNKNOWN
-        near = {name for name in known if _alike(name, script)}
-        return Looked(Truth.CONTRADICTED, instead=near.pop() if len(near) == 1 else "")
+        similar = {name for name in scripts_anywhere if _has_same_words(name, script)}
+        return Looked(Truth.CONTRADICTED, instead=similar.pop() if len(similar) == 1 else "")
 
     def _had_script(self, manifest: str, script: str, statement: Statement) -> bool:
         """Report whether a manifest had a script when the statement was there: it means that very script."""
@@ -342,7 +357,7 @@ def _ignored(checkout: Checkout) -> frozenset[str]:
     return frozenset(found)
 
 
-def _alike(one: str, other: str) -> bool:
+def _has_same_words(one: str, other: str) -> bool:
     """Report whether two names of scripts are the same words in another order or with another sign between them."""
     words = [sorted(re.split(r"[:._/-]", name.lower())) for name in (one, other)]
     return words[0] == words[1]
@@ -357,7 +372,7 @@ def repaired(wrong: CheckedStatement, instead: str) -> CheckedStatement:
     old = named.partition(" ")[2] if wrong.kind is StatementKind.COMMAND else named
     new = f"{instead}/" if named.endswith("/") and not instead.endswith("/") else instead
     if wrong.kind is StatementKind.LAYOUT and posixpath.dirname(old.rstrip("/")) == posixpath.dirname(new.rstrip("/")):
-        old, new = (posixpath.basename(one.rstrip("/")) for one in (old, new))  # a row has only the last part
+        old, new = (posixpath.basename(path.rstrip("/")) for path in (old, new))  # a row has only the last part
     if not instead and wrong.since and _is_only_about(wrong.statement, named):
         return replace(wrong, repair="")
     if not instead or old not in text:
@@ -375,15 +390,15 @@ def cause_of(wrong: CheckedStatement) -> tuple[str, str]:
 
 def with_same(checked: Iterable[CheckedStatement]) -> Iterator[CheckedStatement]:
     """Yield the statements; each wrong statement with the further statements that are wrong for the same reason."""
-    several = list(checked)
+    statements = list(checked)
     places: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for one in several:
-        if one.truth is Truth.CONTRADICTED:
-            places[cause_of(one)].append(f"{one.statement.file}:{one.statement.line}")
-    for one in several:
-        own = f"{one.statement.file}:{one.statement.line}"
-        same = tuple(place for place in places.get(cause_of(one), ()) if place != own)
-        yield replace(one, same_as=same) if one.truth is Truth.CONTRADICTED and same else one
+    for statement in statements:
+        if statement.truth is Truth.CONTRADICTED:
+            places[cause_of(statement)].append(f"{statement.statement.file}:{statement.statement.line}")
+    for statement in statements:
+        own = f"{statement.statement.file}:{statement.statement.line}"
+        same = tuple(place for place in places.get(cause_of(statement), ()) if place != own)
+        yield replace(statement, same_as=same) if statement.truth is Truth.CONTRADICTED and same else statement
 
 
 def _is_only_about(statement: Statement, named: str) -> bool:
@@ -393,6 +408,7 @@ def _is_only_about(statement: Statement, named: str) -> bool:
 
 
 def _why(named: Named, place: StatementPlace | None, instead: str) -> str:
+    """Return in words what is wrong with a named thing, and what the tree has instead."""
     if named.kind is StatementKind.VERSION:
         return f"{place.path if place else 'the tree'} states " + (instead or f"another than {named.value}")
     if named.kind is StatementKind.OPTION:

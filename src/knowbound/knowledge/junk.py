@@ -35,9 +35,9 @@ from knowbound.text.embedding import embed, similarity
 from knowbound.text.printable import estimated_tokens
 from knowbound.text.redact import excerpt
 
-_TOGETHER = 12  # entries in one question
-_NEAREST = 4  # entries that are shown beside each
-_SHOWN = 600  # characters of an entry
+_PER_QUESTION = 12  # entries in one question
+_NEIGHBOURS = 4  # entries that are shown beside each
+_SHOWN_CHARACTERS = 600  # characters of an entry
 
 
 class JunkAnswer(msgspec.Struct, frozen=True):
@@ -57,102 +57,111 @@ class JunkAnswers(msgspec.Struct, frozen=True):
 
 def junk_of(entries: Sequence[StoreEntry], checkout: Checkout, asker: Asker | None = None) -> list[JunkEntry]:
     """Return the junk of a store, in the order of its entries."""
-    found = {one.id: one for one in (*_contradicted(entries, checkout, None), *_duplicates(entries))}
+    found = {junk.id: junk for junk in (*_contradicted(entries, checkout, None), *_duplicates(entries))}
     if asker is not None:
-        left = [
-            entry for entry in entries if entry.id not in found
-        ]  # the same, whatever the model says about statements
-        asked = (*_judged(left, entries, asker), *_contradicted(left, checkout, asker))
-        found = {one.id: one for one in asked} | found
+        # What rules found is not asked about: the questions are the same, whatever the model says about statements.
+        undecided = [entry for entry in entries if entry.id not in found]
+        asked = (*_judged(undecided, entries, asker), *_contradicted(undecided, checkout, asker))
+        found = {junk.id: junk for junk in asked} | found
     return [found[entry.id] for entry in entries if entry.id in found]
 
 
-def _entry(one: StoreEntry, kind: JunkKind, why: str, of: str = "", by: str = "rules") -> JunkEntry:
-    return JunkEntry(one.id, kind, one.content, why, of, estimated_tokens(one.content), by)
+def _junk_entry(entry: StoreEntry, kind: JunkKind, why: str, of: str = "", by: str = "rules") -> JunkEntry:
+    return JunkEntry(entry.id, kind, entry.content, why, of, estimated_tokens(entry.content), by)
 
 
 def _duplicates(entries: Sequence[StoreEntry]) -> list[JunkEntry]:
     """Return later entries that repeat the words of an earlier entry, in any order and punctuation."""
-    first: dict[tuple[str, ...], StoreEntry] = {}
+    first_with_words: dict[tuple[str, ...], StoreEntry] = {}
     found = []
-    for one in sorted(entries, key=lambda one: one.created):
-        words = tuple(sorted(word.strip(".,;:!?()'\"`*_-") for word in folded(one.content).split()))
-        known = first.setdefault(tuple(filter(None, words)), one)
-        if known is not one:
-            found.append(_entry(one, JunkKind.DUPLICATE, "the same words as an earlier entry", known.id))
+    for entry in sorted(entries, key=lambda entry: entry.created):
+        words = tuple(sorted(word.strip(".,;:!?()'\"`*_-") for word in folded(entry.content).split()))
+        earlier = first_with_words.setdefault(tuple(filter(None, words)), entry)
+        if earlier is not entry:
+            found.append(_junk_entry(entry, JunkKind.DUPLICATE, "the same words as an earlier entry", earlier.id))
     return found
 
 
 def _contradicted(entries: Sequence[StoreEntry], checkout: Checkout, asker: Asker | None) -> list[JunkEntry]:
-    statements = [(one, each) for one in entries for each in statements_of(f"item:{one.id}", one.content)]
-    checked = Checker(checkout).check_all([each for _, each in statements])
+    """Return the entries with a statement that the tree contradicts, by rules or by a model where there is one."""
+    statements = [
+        (entry, statement) for entry in entries for statement in statements_of(f"item:{entry.id}", entry.content)
+    ]
+    checked = Checker(checkout).check_all([statement for _, statement in statements])
     if asker is not None:
         checked = decided_by_model(checked, checkout, asker)
     return [
-        _entry(one, JunkKind.CONTRADICTED, each.why, by=each.by)
-        for (one, _), each in zip(statements, checked, strict=True)
-        if each.truth is Truth.CONTRADICTED
+        _junk_entry(entry, JunkKind.CONTRADICTED, statement.why, by=statement.by)
+        for (entry, _), statement in zip(statements, checked, strict=True)
+        if statement.truth is Truth.CONTRADICTED
     ]
 
 
-def _judged(left: Sequence[StoreEntry], entries: Sequence[StoreEntry], asker: Asker) -> list[JunkEntry]:
+def _judged(undecided: Sequence[StoreEntry], entries: Sequence[StoreEntry], asker: Asker) -> list[JunkEntry]:
     """Return what a model calls junk among the entries that are left."""
     vectors = {entry.id: embed(entry.content) for entry in entries}
+    batches = [undecided[start : start + _PER_QUESTION] for start in range(0, len(undecided), _PER_QUESTION)]
+    by_id = {entry.id: entry for entry in entries}
     asked, shown = [], []
-    for start in range(0, len(left), _TOGETHER):
-        batch = left[start : start + _TOGETHER]
-        near = dict.fromkeys(other.id for one in batch for other in _nearest(one, entries, vectors))
-        by_id = {entry.id: entry for entry in entries}
+    for batch in batches:
+        near = dict.fromkeys(other.id for entry in batch for other in _nearest(entry, entries, vectors))
         others = [by_id[id_] for id_ in near if by_id[id_] not in batch]
         shown.append([*batch, *others])
         asked.append({"entries": _lines(batch, 1), "others": _lines(others, len(batch) + 1)})
-    batches = [left[start : start + _TOGETHER] for start in range(0, len(left), _TOGETHER)]
-    checks = [_check(len(batch), known) for batch, known in zip(batches, shown, strict=True)]
+    checks = [_answer_check(len(batch), known) for batch, known in zip(batches, shown, strict=True)]
     answers = asker.ask(load_prompt("junk"), asked, JunkAnswers, checks=checks)
     return [
-        _entry(
-            known[one.number - 1], JunkKind(one.kind), one.reason, known[one.of - 1].id if one.of else "", asker.judge
+        _junk_entry(
+            known[answered.number - 1],
+            JunkKind(answered.kind),
+            answered.reason,
+            known[answered.of - 1].id if answered.of else "",
+            asker.judge,
         )
         for known, answer in zip(shown, answers, strict=True)
-        for one in (answer.value.entries if answer.value is not None else ())
-        if one.kind != "keep"
+        for answered in (answer.value.entries if answer.value is not None else ())
+        if answered.kind != "keep"
     ]
 
 
-def _nearest(one: StoreEntry, entries: Sequence[StoreEntry], vectors: dict[str, bytes]) -> list[StoreEntry]:
-    others = (other for other in entries if other.id != one.id)
-    return sorted(others, key=lambda other: (-similarity(vectors[one.id], vectors[other.id]), other.id))[:_NEAREST]
+def _nearest(entry: StoreEntry, entries: Sequence[StoreEntry], vectors: dict[str, bytes]) -> list[StoreEntry]:
+    others = (other for other in entries if other.id != entry.id)
+    return sorted(others, key=lambda other: (-similarity(vectors[entry.id], vectors[other.id]), other.id))[:_NEIGHBOURS]
 
 
 def _lines(entries: Sequence[StoreEntry], first: int) -> str:
+    """Return entries as lines of JSON, numbered from `first` on."""
     rows = (
-        {"number": number, "created": one.created, "text": excerpt(sendable(one.content), _SHOWN)}
-        for number, one in enumerate(entries, first)
+        {"number": number, "created": entry.created, "text": excerpt(sendable(entry.content), _SHOWN_CHARACTERS)}
+        for number, entry in enumerate(entries, first)
     )
     return "\n".join(msgspec.json.encode(row).decode("utf-8") for row in rows)
 
 
-def _check(count: int, known: Sequence[StoreEntry]) -> Callable[[JunkAnswers], str]:
+def _answer_check(count: int, known: Sequence[StoreEntry]) -> Callable[[JunkAnswers], str]:
     """Return the check of an answer: every entry once, kinds that exist, and others that were shown."""
 
     def problem(answer: JunkAnswers) -> str:
         if {entry.number for entry in answer.entries} != set(range(1, count + 1)):
             return "not every entry has one answer"
-        for one in answer.entries:
-            if one.kind != "keep" and one.kind not in set(JunkKind):
-                return f"{one.kind!r} is no kind"
-            needs = one.kind in (JunkKind.DUPLICATE, JunkKind.NEAR_COPY, JunkKind.DISPROVED)
-            if needs and not (1 <= one.of <= len(known) and one.of != one.number):
-                return f"entry {one.number} names no other entry that was shown"
-            if one.kind == JunkKind.DISPROVED and known[one.of - 1].created < known[one.number - 1].created:
-                return f"entry {one.number} is disproved by an earlier one"
+        for answered in answer.entries:
+            if answered.kind != "keep" and answered.kind not in set(JunkKind):
+                return f"{answered.kind!r} is no kind"
+            needs = answered.kind in (JunkKind.DUPLICATE, JunkKind.NEAR_COPY, JunkKind.DISPROVED)
+            if needs and not (1 <= answered.of <= len(known) and answered.of != answered.number):
+                return f"entry {answered.number} names no other entry that was shown"
+            if (
+                answered.kind == JunkKind.DISPROVED
+                and known[answered.of - 1].created < known[answered.number - 1].created
+            ):
+                return f"entry {answered.number} is disproved by an earlier one"
         return ""
 
     return problem
 
 
 CLAUDE_CODE, CLAUDE_MEM = "claude-code", "claude-mem"
-_MOST, _MOST_BYTES = 20_000, 64_000_000
+_MOST_ENTRIES, _MOST_BYTES = 20_000, 64_000_000
 _LARGEST_FILE = 1_000_000
 _PARAGRAPH = re.compile(r"\n(?=\s{0,3}[-*+] )|\n\s*\n")
 _TEXTS = ("content", "memory", "text", "data")
@@ -189,7 +198,7 @@ def _bounded(entries: Iterator[StoreEntry]) -> list[StoreEntry]:
     found = [entry for entry in entries if entry.content.strip()]
     if not found:
         raise InputError("no-such-path", "The store has no entries.")
-    return found[:_MOST]
+    return found[:_MOST_ENTRIES]
 
 
 def _notes(folder: Path) -> Iterator[StoreEntry]:
@@ -216,10 +225,10 @@ def _observations(path: Path, root: Path) -> Iterator[StoreEntry]:
         created = "created_at" if "created_at" in columns else "''"
         query = f"SELECT id, {created}, {', '.join(wanted)} FROM observations"
         own = " WHERE project = ?" if "project" in columns else ""
-        rows = db.execute(f"{query}{own} ORDER BY id LIMIT {_MOST}", (root.name,) if own else ()).fetchall()
-        rows = rows or db.execute(f"{query} ORDER BY id LIMIT {_MOST}").fetchall()
+        rows = db.execute(f"{query}{own} ORDER BY id LIMIT {_MOST_ENTRIES}", (root.name,) if own else ()).fetchall()
+        rows = rows or db.execute(f"{query} ORDER BY id LIMIT {_MOST_ENTRIES}").fetchall()
     for id_, made, *texts in rows:
-        yield StoreEntry(str(id_), "\n".join(_text(one) for one in texts if one), str(made or ""))
+        yield StoreEntry(str(id_), "\n".join(_text(text) for text in texts if text), str(made or ""))
 
 
 def _text(value: object) -> str:

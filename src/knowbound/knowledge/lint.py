@@ -35,7 +35,7 @@ _LOADED = re.compile(
 _IN_TESTS = re.compile(r"(?:^|/)(?:tests?|fixtures?|examples?|testdata|vendor|demo|bench(?:mark)?s?)/")
 _MOST_BYTES = 1_000_000  # of a knowledge file
 _SCREEN, _BY = "lint", "lint"
-_FILES = "files"  # the backend whose items are text of the project: linted where it is
+_FILES_BACKEND = "files"  # the backend whose items are text of the project: linted where it is
 ITEM = "item:"  # before the id of an item, in place of a file
 
 
@@ -70,7 +70,7 @@ def lint(
 
 
 def lint_project(settings: Settings, asker: Asker | None = None) -> list[CheckedStatement]:
-    """Check all files that agents load and the items of the store; from the store while nothing changed.
+    """Check all files that agents load and the items of the store; from the kept screen while nothing changed.
 
     A model is asked about what rules leave open. An item that the tree contradicts is held back from injection; one
     that holds again is injected again.
@@ -80,7 +80,7 @@ def lint_project(settings: Settings, asker: Asker | None = None) -> list[Checked
         from knowbound.kms.opening import sync_files  # noqa: PLC0415
 
         sync_files(settings)
-    held = _items(settings.home)
+    items = _injectable_items(settings.home)
 
     def key() -> str:
         judge = asker.judge if asker else ""
@@ -91,13 +91,13 @@ def lint_project(settings: Settings, asker: Asker | None = None) -> list[Checked
         kept = screens.screen(_SCREEN, key(), list[CheckedStatement])
     if kept is not None:
         return kept
-    in_files = [one.item for one in held if one.backend == _FILES]
-    own = [one.item for one in held if one.backend != _FILES]
+    in_files = [indexed.item for indexed in items if indexed.backend == _FILES_BACKEND]
+    items_of_store = [indexed.item for indexed in items if indexed.backend != _FILES_BACKEND]
     files = dict.fromkeys([*knowledge_files(checkout), *(file.anchor.file for file in in_files if file.anchor)])
-    checked = _checked(checkout, [*files], own)
+    checked = _checked(checkout, [*files], items_of_store)
     checked = _with_model(checked, checkout, asker)
-    if held:
-        _hold_back(checked, own, in_files, settings)
+    if items:
+        _hold_back(checked, items_of_store, in_files, settings)
     with closing(Screens(settings.home)) as screens:
         screens.keep_screen(_SCREEN, key(), checked)
     return checked
@@ -121,40 +121,42 @@ def items_stamp(home: Path) -> str:
     return " ".join(found)
 
 
-def _items(home: Path) -> list[IndexedItem]:
+def _injectable_items(home: Path) -> list[IndexedItem]:
     """Return the items that are injected, or would be if they were not held back."""
     if not (home / INDEX).exists():
         return []
     from knowbound.kms.index.database import Index  # noqa: PLC0415  (a project without items needs none of it)
 
     with closing(Index(home)) as index:
-        return [one for one in index.all_items() if one.served or one.item.is_held_back]
+        return [indexed for indexed in index.all_items() if indexed.served or indexed.item.is_held_back]
 
 
 def _hold_back(
-    checked: Iterable[CheckedStatement], own: Sequence[Item], in_files: Sequence[Item], settings: Settings
+    checked: Iterable[CheckedStatement], items_of_store: Sequence[Item], in_files: Sequence[Item], settings: Settings
 ) -> None:
     """Flag the items that the tree contradicts, with the reason, and take the flag of `lint` off other items.
 
     A wrong statement of a file of items is of the item that has its words.
     """
-    contradicted = [one for one in checked if one.truth is Truth.CONTRADICTED]
-    wrong = {one.statement.file.removeprefix(ITEM): one.why for one in contradicted}
-    for one in contradicted:
-        words = " ".join(one.statement.text.lstrip("-*+• ").split())
-        here = (item for item in in_files if item.anchor and item.anchor.file == one.statement.file)
-        wrong |= {item.id: one.why for item in here if words in " ".join(item.content.split())}
+    contradicted = [statement for statement in checked if statement.truth is Truth.CONTRADICTED]
+    wrong = {statement.statement.file.removeprefix(ITEM): statement.why for statement in contradicted}
+    for statement in contradicted:
+        words = " ".join(statement.statement.text.lstrip("-*+• ").split())
+        here = (item for item in in_files if item.anchor and item.anchor.file == statement.statement.file)
+        wrong |= {item.id: statement.why for item in here if words in " ".join(item.content.split())}
     from knowbound.kms.opening import hold_back  # noqa: PLC0415
 
-    hold_back(settings, wrong, [*own, *in_files], by=_BY)
+    hold_back(settings, wrong, [*items_of_store, *in_files], by=_BY)
 
 
 def broken_since(checked: Iterable[CheckedStatement], base: Checkout) -> list[CheckedStatement]:
     """Return the contradicted statements that an earlier checkout confirms."""
-    wrong = [one for one in checked if one.truth is Truth.CONTRADICTED]
+    wrong = [statement for statement in checked if statement.truth is Truth.CONTRADICTED]
     from knowbound.knowledge.checking import Checker  # noqa: PLC0415
 
-    return [one for one, held in zip(wrong, Checker(base).holds(wrong), strict=True) if held]
+    return [
+        statement for statement, held_at_base in zip(wrong, Checker(base).holds(wrong), strict=True) if held_at_base
+    ]
 
 
 def _checked(checkout: Checkout, paths: Sequence[str], items: Iterable[Item] = ()) -> list[CheckedStatement]:
@@ -162,8 +164,8 @@ def _checked(checkout: Checkout, paths: Sequence[str], items: Iterable[Item] = (
     from knowbound.knowledge.checking import Checker, with_same  # noqa: PLC0415
     from knowbound.knowledge.statements import statements_of  # noqa: PLC0415
 
-    statements = [one for path in paths for one in statements_of(path, _text(checkout.root, path))]
-    statements += [one for item in items for one in statements_of(f"{ITEM}{item.id}", item.content)]
+    statements = [statement for path in paths for statement in statements_of(path, _text(checkout.root, path))]
+    statements += [statement for item in items for statement in statements_of(f"{ITEM}{item.id}", item.content)]
     if not paths and not statements:
         raise InputError(
             "no-knowledge-files",

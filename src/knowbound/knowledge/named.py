@@ -37,7 +37,7 @@ _PROMPT = re.compile(r"^(?:\$|>|%)\s+")
 # What a text says about something that is not, not yet or not always there: anywhere, and right before its name.
 # What is said to be optional or deprecated is still said to be there.
 _KEPT = re.compile(r"\b(?:optional(?:ly)?|deprecated|legacy|if (?:it |one |they )?exists?|if present)\b", re.IGNORECASE)
-_ELSEWHERE = re.compile(
+_DOUBT_ANYWHERE = re.compile(
     r"\b(?:e\.g\.?|for example|for instance|such as|(?:auto-?)?generated|gitignored|git-ignored|not committed"
     r"|build outputs?|if (?:it |one |they )?exists?|if present|optional(?:ly)?|planned|in the future|no longer|removed"
     r"|deleted|deprecated|renamed|moved|formerly|previously|legacy|not exist|n't exist|not there|placeholder"
@@ -45,13 +45,13 @@ _ELSEWHERE = re.compile(
     r"|created (?:at|by|when|on|automatically|during))\b",
     re.IGNORECASE,
 )
-_BEFORE = re.compile(
+_DOUBT_BEFORE = re.compile(
     r"\b(?:creat(?:e|es|ing)|add(?:s|ing)?|writ(?:e|es|ing)|written|sav(?:e|es|ed|ing)|outputs?|generat(?:e|es|ing)"
     r"|produc(?:e|es|ing)|new|never|not|don't|avoid|instead of|like|named|will|should|would|could|copy|copies"
     r"|downloads?|install(?:s|ed)?|into|your|own)\b[^.;:]{0,40}$|['’]s\s+$",
     re.IGNORECASE,
 )
-_AT = re.compile(r"\b(?:to|in|under|from)\s+$")
+_PLACE_BEFORE = re.compile(r"\b(?:to|in|under|from)\s+$")
 _BARE_FILE = re.compile(r"(?<![\w`/@.:<*-])([\w-]+(?:\.[\w-]+)*\.[a-z]{2,10})(?![\w`/>(])")
 _PLACED = re.compile(r"(?P<path>[\w@.+/-]+\.\w+)(?:::?[A-Za-z_]\w*(?:\(\))?|:\d+(?:-\d+)?|#L\d+(?:-L?\d+)?)$")
 _OPTION = re.compile(r"--[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
@@ -72,8 +72,8 @@ _OWN_COMMANDS = frozenset(
 )
 _INTERPRETERS = frozenset("python python3 node tsx ts-node bash sh zsh ruby perl source .".split())
 _READERS = frozenset("pytest vitest jest ruff mypy cat ls rg grep".split())  # their files are often examples
-_ENV = re.compile(r"[A-Z_][A-Z0-9_]*=\S*$")
-_SET = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)=\S*")
+_ASSIGNMENT = re.compile(r"[A-Z_][A-Z0-9_]*=\S*$")
+_VARIABLE_ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)=\S*")
 
 
 class Named(NamedTuple):
@@ -94,6 +94,7 @@ def named_in(statement: Statement) -> tuple[Named, ...]:
 
 
 def _named(statement: Statement) -> Iterator[Named]:
+    """Yield what a statement names: a row its path, code its commands, prose its links, code spans and bare paths."""
     if statement.path:
         if not _PLACEHOLDER.search(statement.path) and "." != statement.path[:1] != "…":
             is_sure, is_kept = _sureness(statement.text)
@@ -108,34 +109,36 @@ def _named(statement: Statement) -> Iterator[Named]:
         if not _URL.match(link[1]) and not _PLACEHOLDER.search(link[1]):
             yield Named(StatementKind.LINK, unquote(link[1].partition("#")[0]), is_sure=is_sure)
     text = _LINK.sub(_without_foreign_names, text)
-    later = text.find("|", 1) if text.startswith("|") else len(text)  # only the first cell of a row is its subject
+    subject_end = (
+        text.find("|", 1) if text.startswith("|") else len(text)
+    )  # only the first cell of a row is its subject
     for span in _SPAN.finditer(text):
-        is_asked = not _BEFORE.search(text[: span.start()])
-        is_meant = is_sure and is_asked
-        for one in _of_span(span[1].strip()):
-            is_subject = one.kind is not StatementKind.SYMBOL or span.start() < later
-            if_deleted = (is_sure and bool(_AT.search(text[: span.start()]))) or (is_kept and is_asked)
-            yield one._replace(is_sure=one.is_sure and is_meant and is_subject, if_deleted=if_deleted)
+        is_stated = not _DOUBT_BEFORE.search(text[: span.start()])
+        is_meant = is_sure and is_stated
+        for named in _of_span(span[1].strip()):
+            is_subject = named.kind is not StatementKind.SYMBOL or span.start() < subject_end
+            if_deleted = (is_sure and bool(_PLACE_BEFORE.search(text[: span.start()]))) or (is_kept and is_stated)
+            yield named._replace(is_sure=named.is_sure and is_meant and is_subject, if_deleted=if_deleted)
     for version in versions_in(text):
         yield Named(StatementKind.VERSION, version.words, is_sure=is_sure)
-    plain = _SPAN.sub(lambda span: " " * len(span.group()), _LINK.sub(lambda link: " " * len(link.group()), text))
-    for bare in _BARE.finditer(plain):
+    prose = _SPAN.sub(lambda span: " " * len(span.group()), _LINK.sub(lambda link: " " * len(link.group()), text))
+    for bare in _BARE.finditer(prose):
         last = bare[1].rstrip("/").rpartition("/")[2]
         is_file = bool(_FILE.match(last)) and _is_known_ending(last)
         if (is_file or _looks_like_folders(bare[1])) and not _PLACEHOLDER.search(bare[1]):
-            is_meant = is_sure and not _BEFORE.search(plain[: bare.start()])
-            if_deleted = is_sure and bool(_AT.search(plain[: bare.start()]))
+            is_meant = is_sure and not _DOUBT_BEFORE.search(prose[: bare.start()])
+            if_deleted = is_sure and bool(_PLACE_BEFORE.search(prose[: bare.start()]))
             yield Named(StatementKind.PATH, bare[1], is_sure=is_meant, needs_history=not is_file, if_deleted=if_deleted)
-    for bare in _BARE_FILE.finditer(plain):
+    for bare in _BARE_FILE.finditer(prose):
         if _is_known_ending(bare[1]) and not _PLACEHOLDER.search(bare[1]):
-            is_meant = is_sure and not _BEFORE.search(plain[: bare.start()])
+            is_meant = is_sure and not _DOUBT_BEFORE.search(prose[: bare.start()])
             yield Named(StatementKind.PATH, bare[1], is_sure=is_meant, needs_history=True)
 
 
 def _sureness(text: str) -> tuple[bool, bool]:
     """Report whether a text says that its things are there, and whether it says so of optional or old things."""
-    is_sure = not _ELSEWHERE.search(text)
-    return is_sure, not is_sure and not _ELSEWHERE.search(_KEPT.sub(" ", text))
+    is_sure = not _DOUBT_ANYWHERE.search(text)
+    return is_sure, not is_sure and not _DOUBT_ANYWHERE.search(_KEPT.sub(" ", text))
 
 
 def _without_foreign_names(link: re.Match[str]) -> str:
@@ -151,7 +154,7 @@ def _of_span(span: str) -> Iterator[Named]:
         yield from commands_in(span)
         return
     if _PLACEHOLDER.search(span):
-        if variable := _SET.fullmatch(span):
+        if variable := _VARIABLE_ASSIGNMENT.fullmatch(span):
             yield Named(StatementKind.VARIABLE, variable[1])
         return
     if (placed := _PLACED.fullmatch(span)) and is_path(placed["path"]) and not span.startswith("/"):
@@ -220,10 +223,12 @@ def commands_in(line: str) -> Iterator[Named]:
         except ValueError:
             return
         for word in words:
-            if not (variable := _SET.fullmatch(word)):
+            if not (variable := _VARIABLE_ASSIGNMENT.fullmatch(word)):
                 break
             yield Named(StatementKind.VARIABLE, variable[1])
-        while words and (_ENV.fullmatch(words[0]) or words[0] in ("sudo", "env", "time", "npx", "bunx", "uvx", "exec")):
+        while words and (
+            _ASSIGNMENT.fullmatch(words[0]) or words[0] in ("sudo", "env", "time", "npx", "bunx", "uvx", "exec")
+        ):
             words = words[1:]
         if not words:
             continue
@@ -252,6 +257,7 @@ def _options(words: list[str], folder: str) -> Iterator[Named]:
 
 
 def _of_command(words: list[str], folder: str) -> Iterator[Named]:
+    """Yield the script, hook, manifest or files that one command names; `folder` is where it runs."""
     program, rest = words[0], words[1:]
     if program in ("uv", "poetry", "pdm", "hatch", "rye") and rest[:1] == ["run"]:
         rest = [word for word in rest[1:] if not word.startswith("-")]
@@ -288,6 +294,7 @@ def _of_command(words: list[str], folder: str) -> Iterator[Named]:
 
 
 def _folder_of(rest: list[str]) -> str:
+    """Return the folder that the options of a runner name; "" if they name none."""
     for number, word in enumerate(rest[:-1]):
         if word in ("-C", "--cwd", "--prefix", "--dir"):
             return rest[number + 1]
@@ -297,12 +304,12 @@ def _folder_of(rest: list[str]) -> str:
 def _script(program: str, rest: list[str]) -> str:
     """Return the script of a runner's command line; "" if the command is the runner's own."""
     words = []
-    skip = False
+    is_option_value = False
     for word in rest:
-        if skip:
-            skip = False
+        if is_option_value:
+            is_option_value = False
         elif word in ("-C", "--cwd", "--prefix", "--dir", "-w", "--workspace", "--filter", "-F", "-f", "-p"):
-            skip = True
+            is_option_value = True
         elif word.startswith("-"):
             if word == "--":
                 break

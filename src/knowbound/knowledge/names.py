@@ -71,14 +71,14 @@ def look_up_option(tree: Checkout, named: Named, statement: Statement) -> Looked
     script, _, option = named.value.rpartition(" ")
     folder, plain = statement.file.rpartition("/")[0], script.removeprefix("./")
     tried = (f"{base}/{plain}".lstrip("/") for base in (named.folder.strip("/"), "", folder))
-    path = next((one for one in tried if one in tree.files), "")
+    path = next((candidate for candidate in tried if candidate in tree.files), "")
     if not path or option in _ALWAYS or not re.search(r"[/.]", script):
         return UNKNOWN
     for number, line in enumerate(tree.lines(path), 1):
         if re.search(rf"{re.escape(option)}(?![\w-])", line):
             return Looked(Truth.CONFIRMED, StatementPlace(path, number))
     text = tree.text(path)
-    is_spelled = any(re.search(rf"(?<![\w]){one}(?!\w)", text, re.IGNORECASE) for one in _spellings(option))
+    is_spelled = any(re.search(rf"(?<![\w]){spelling}(?!\w)", text, re.IGNORECASE) for spelling in _spellings(option))
     reads_all = _READS.search(text) and not _HANDED_ON.search(text)
     return Looked(Truth.CONTRADICTED, StatementPlace(path)) if reads_all and not is_spelled else UNKNOWN
 
@@ -87,7 +87,7 @@ def _spellings(option: str) -> list[str]:
     """Return the forms in which a source may have an option: with hyphens, underscores, humps, and without `no-`."""
     plain = option.removeprefix("--")
     found = []
-    for one in (plain, plain.removeprefix("no-")):
-        first, *rest = one.split("-")
-        found += [one, one.replace("-", "_"), first + "".join(part.capitalize() for part in rest)]
+    for name in (plain, plain.removeprefix("no-")):
+        first, *rest = name.split("-")
+        found += [name, name.replace("-", "_"), first + "".join(part.capitalize() for part in rest)]
     return list(dict.fromkeys(found))

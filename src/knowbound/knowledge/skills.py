@@ -32,9 +32,9 @@ from knowbound.text.terms import split_words
 _SKILL = re.compile(r"(?:^|/)skills/(?:.+/)?([^/]+)/SKILL\.md$")
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 _SPAN = re.compile(r"`([^`\n]+)`")
-_DESCRIPTION, _LINES = 1024, 500
+_DESCRIPTION_CHARACTERS, _MOST_LINES = 1024, 500  # the largest: characters of a description, lines of a file
 _FEWEST_PROMPTS = 20  # before "never" is said
-_SHARED = 2  # words of a prompt and a description that make a match
+_SHARED_WORDS = 2  # words of a prompt and a description that make a match
 
 
 class _NoReport(msgspec.Struct):
@@ -59,7 +59,7 @@ def check_skills(settings: Settings) -> list[SkillCheck]:
     checked = lint(settings.root, [settings.root / path for path in files])
     wrong = [statement for statement in checked if statement.truth is Truth.CONTRADICTED]
     found = list(_findings(settings.home))
-    return [_used(_checked(settings.root, path, rules, wrong), settings.root, found) for path in files]
+    return [_with_use(_checked(settings.root, path, rules, wrong), settings.root, found) for path in files]
 
 
 def _text(root: Path, path: str) -> str:
@@ -87,16 +87,18 @@ def _checked(root: Path, path: str, rules: Sequence[Rule], wrong: Iterable[Check
     problems = []
     if not description:
         problems.append(SkillProblem(1, "no_description", "has no description: no client knows when to use it"))
-    if len(description) > _DESCRIPTION:
-        words = f"its description has {len(description):,} characters; clients take {_DESCRIPTION:,}"
+    if len(description) > _DESCRIPTION_CHARACTERS:
+        words = f"its description has {len(description):,} characters; clients take {_DESCRIPTION_CHARACTERS:,}"
         problems.append(SkillProblem(1, "description_long", words))
     if name != folder:
         problems.append(SkillProblem(1, "name_differs", f"is called {name} in a folder called {folder}"))
-    if lines > _LINES:
-        words = f"has {lines:,} lines, more than {_LINES}: move parts to files that are read when they are needed"
-        problems.append(SkillProblem(_LINES, "skill_long", words))
-    own = (one for one in wrong if one.statement.file == path)
-    problems += [SkillProblem(one.statement.line, "tree", f"{one.named}: {one.why}") for one in own]
+    if lines > _MOST_LINES:
+        words = f"has {lines:,} lines, more than {_MOST_LINES}: move parts to files that are read when they are needed"
+        problems.append(SkillProblem(_MOST_LINES, "skill_long", words))
+    own = (statement for statement in wrong if statement.statement.file == path)
+    problems += [
+        SkillProblem(statement.statement.line, "tree", f"{statement.named}: {statement.why}") for statement in own
+    ]
     problems += _against_rules(path, text, rules)
     listed = estimated_tokens(f"{name}: {description}")
     return SkillCheck(path, name, lines, estimated_tokens(text), listed, problems)
@@ -118,33 +120,36 @@ def _findings(home: Path) -> Iterator[Findings]:
     with closing(Observed(home)) as observed:
         seen = observed.run("observe", _NoReport)
         if seen is not None:
-            yield from observed.findings(seen[1])
+            _, session_keys = seen
+            yield from observed.findings(session_keys)
 
 
-def _used(check: SkillCheck, root: Path, found: Sequence[Findings]) -> SkillCheck:
+def _with_use(check: SkillCheck, root: Path, found: Sequence[Findings]) -> SkillCheck:
     """Return the check with the use of the skill in sessions, and the problems that it shows."""
     if not found:
         return check
     description = _fields(_text(root, check.file)).get("description", "")
     triggers = _stems(f"{check.name} {description}")
-    prompts = [turn.prompt for one in found for turn in one.turns if turn.prompt]
-    matched = sum(len(triggers & _stems(prompt)) >= _SHARED for prompt in prompts)
+    prompts = [turn.prompt for session in found for turn in session.turns if turn.prompt]
+    matched = sum(len(triggers & _stems(prompt)) >= _SHARED_WORDS for prompt in prompts)
     uses = with_gaps = ended_well = sessions = 0
-    for one in found:
-        own = [sample for sample in one.samples if sample.name == check.name or sample.name.endswith(f":{check.name}")]
-        gaps = {signal.sample for signal in one.signals if signal.status is Status.OPEN}
+    for session in found:
+        own = [
+            sample for sample in session.samples if sample.name == check.name or sample.name.endswith(f":{check.name}")
+        ]
+        gaps = {signal.sample for signal in session.signals if signal.status is Status.OPEN}
         uses, sessions = uses + len(own), sessions + bool(own)
         with_gaps += sum(sample.id in gaps for sample in own)
         ended_well += sum(sample.id not in gaps and bool(sample.answered) and not sample.incomplete for sample in own)
     problems = list(check.problems)
     if description and not uses and len(prompts) >= _FEWEST_PROMPTS:
-        of = f"{len(prompts):,} prompts"
+        total = f"{len(prompts):,} prompts"
         if matched:
-            words = f"was never used, though {matched:,} of {of} share {_SHARED} words with its description"
+            words = f"was never used, though {matched:,} of {total} share {_SHARED_WORDS} words with its description"
             problems.append(SkillProblem(1, "never_used", words))
         else:
-            words = f"none of {of} shares {_SHARED} words with its description: nothing calls for it in these words"
-            problems.append(SkillProblem(1, "never_matches", words))
+            words = f"none of {total} shares {_SHARED_WORDS} words with its description"
+            problems.append(SkillProblem(1, "never_matches", f"{words}: nothing calls for it in these words"))
     return replace(
         check, problems=problems, prompts=len(prompts), matched=matched, uses=uses, sessions=sessions,
         ended_well=ended_well, with_gaps=with_gaps,

@@ -36,7 +36,7 @@ _FRONT = re.compile(r"\A---\r?\n.*?\r?\n---\r?\n", re.DOTALL)
 def statements_of(file: str, text: str) -> list[Statement]:
     """Return the statements of a file, in order."""
     text = _blanked(_COMMENT, _blanked(_FRONT, text.replace("\r\n", "\n").removeprefix("\ufeff")))
-    return [one for one in _read(file, text.split("\n")) if one.text.strip()]
+    return [statement for statement in _statements(file, text.split("\n")) if statement.text.strip()]
 
 
 def _blanked(pattern: re.Pattern[str], text: str) -> str:
@@ -44,44 +44,52 @@ def _blanked(pattern: re.Pattern[str], text: str) -> str:
     return pattern.sub(lambda found: "\n" * found.group().count("\n"), text)
 
 
-def _read(file: str, lines: list[str]) -> Iterator[Statement]:
-    heading, open_, first, under, of_heading = "", list[str](), 0, "", ""
+def _statements(file: str, lines: list[str]) -> Iterator[Statement]:
+    """Yield the statements line by line; the lines of a paragraph or bullet are collected until another begins.
+
+    `under` is the folder that the text above names for the bullets that follow.
+    """
+    heading, paragraph, start, under, folder_of_heading = "", list[str](), 0, "", ""
     outer: list[tuple[int, str]] = []  # the bullets about folders that a bullet is indented below
     drawn: list[tuple[int, str]] = []  # the folders above a row of a tree that is drawn in a table
     at = 0
     while at < len(lines):
         line, number = lines[at], at + 1
         fence = _FENCE.match(line)
-        is_label = bool(open_) and _LABEL.match(line) and not open_[-1].rstrip().endswith((",", "(", "-"))
+        is_label = bool(paragraph) and _LABEL.match(line) and not paragraph[-1].rstrip().endswith((",", "(", "-"))
         is_start = (
             is_label or fence or _HEADING.match(line) or _ROW.match(line) or _BULLET.match(line) or not line.strip()
         )
-        if is_start and open_:
-            is_bullet = bool(_BULLET.match(open_[0]))
-            yield from _prose(file, first, open_, heading, _above(open_[0], outer, under) if is_bullet else "")
-            lead_in = _LEAD_IN.search(open_[-1])
-            under = lead_in[1] if lead_in else under if is_bullet else of_heading
-            open_ = []
+        if is_start and paragraph:
+            is_bullet = bool(_BULLET.match(paragraph[0]))
+            yield from _prose(file, start, paragraph, heading, _above(paragraph[0], outer, under) if is_bullet else "")
+            lead_in = _LEAD_IN.search(paragraph[-1])
+            under = lead_in[1] if lead_in else under if is_bullet else folder_of_heading
+            paragraph = []
         if fence:
             end = _end_of(lines, at, fence[1])
             yield from _block(file, at + 1, lines[at + 1 : end], fence[2].lower(), heading)
             at = end
         elif found := _HEADING.match(line):
             folder = _FOLDER.search(found[1])
-            of_heading = folder[1] if folder else ""
-            heading, under, outer = found[1], of_heading, []
+            folder_of_heading = folder[1] if folder else ""
+            heading, under, outer = found[1], folder_of_heading, []
             yield Statement(file, number, number, line.strip(), heading=heading)
         elif _ROW.match(line):
             if not _RULE_ROW.match(line):
                 path = _path_of_row(line, drawn)
                 yield Statement(file, number, number, line.strip(), path=path, heading=heading)
         elif line.strip():
-            first = first if open_ else number
-            open_.append(line)
+            start = start if paragraph else number
+            paragraph.append(line)
         at += 1
-    if open_:
+    if paragraph:
         yield from _prose(
-            file, first, open_, heading, _above(open_[0], outer, under) if _BULLET.match(open_[0]) else ""
+            file,
+            start,
+            paragraph,
+            heading,
+            _above(paragraph[0], outer, under) if _BULLET.match(paragraph[0]) else "",
         )
 
 

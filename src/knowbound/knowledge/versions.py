@@ -95,15 +95,15 @@ def versions_in(text: str) -> Iterator[StatedVersion]:
     if _TALK.search(text):
         return
     several = [found for found in _STATED.finditer(text) if not _OF_ANOTHER.search(text[: found.start()])]
-    names = Counter(_plain(found["name"]) for found in several)
+    names = Counter(_tool_name(found["name"]) for found in several)
     for found in several:
-        name = _plain(found["name"])
+        name = _tool_name(found["name"])
         if (name in _PINNED or name in _LEAST) and names[name] == 1:
             is_least = bool(found["at_least"] or (found["more"] and found["more"] != ".x"))
             yield StatedVersion(name, found["version"], is_least, found.group())
     for found in _LISTED.finditer(text):
-        if (name := _plain(found["name"])) in _LEAST and not _OF_ANOTHER.search(text[: found.start()]):
-            lowest = min(re.findall(r"\d+(?:\.\d+)?", found["versions"]), key=_parts)
+        if (name := _tool_name(found["name"])) in _LEAST and not _OF_ANOTHER.search(text[: found.start()]):
+            lowest = min(re.findall(r"\d+(?:\.\d+)?", found["versions"]), key=_numbers)
             yield StatedVersion(name, lowest, is_least=False, words=found.group(), is_list=True)
 
 
@@ -113,25 +113,28 @@ def look_up_version(tree: Checkout, words: str, file: str) -> Looked:
     if stated is None:
         return UNKNOWN
     folders = list(dict.fromkeys((posixpath.dirname(file), "")))
-    pinned = [one for folder in folders for one in _lines(tree, _PINNED.get(stated.name, ()), folder)]
-    least = [one for folder in folders for one in _lines(tree, _LEAST.get(stated.name, ()), folder)]
+    pinned = [
+        stated_here for folder in folders for stated_here in _stated_in(tree, _PINNED.get(stated.name, ()), folder)
+    ]
+    least = [stated_here for folder in folders for stated_here in _stated_in(tree, _LEAST.get(stated.name, ()), folder)]
     if stated.is_list:
-        is_below = bool(least) and _parts(stated.version) < _parts(least[0][0])
+        is_below = bool(least) and _numbers(stated.version) < _numbers(least[0][0])
         return Looked(Truth.CONTRADICTED, least[0][1]) if is_below else UNKNOWN
-    known = [*least, *pinned] if stated.is_least else [*pinned, *least]
-    if not known:
+    candidates = [*least, *pinned] if stated.is_least else [*pinned, *least]
+    if not candidates:
         return UNKNOWN
-    for version, place in known:
+    for version, place in candidates:
         if _is_same(stated.version, version):
             return Looked(Truth.CONFIRMED, place)
-    version, place = known[0]
+    version, place = candidates[0]
+    # A least version is below what a manifest pins, and a used one above its least: only the other way is wrong.
     decides = least if stated.is_least else pinned
-    if decides or _parts(stated.version) < _parts(version):
-        return Looked(Truth.CONTRADICTED, place, _with(stated, version))
+    if decides or _numbers(stated.version) < _numbers(version):
+        return Looked(Truth.CONTRADICTED, place, _with_version(stated, version))
     return UNKNOWN
 
 
-def _lines(
+def _stated_in(
     tree: Checkout, files: tuple[tuple[str, re.Pattern[str]], ...], folder: str
 ) -> Iterator[tuple[str, StatementPlace]]:
     """Yield the versions that these files of a folder state, with their lines."""
@@ -142,22 +145,22 @@ def _lines(
                 yield found[1], StatementPlace(path, number)
 
 
-def _plain(name: str) -> str:
+def _tool_name(name: str) -> str:
     """Return the usual name of a tool: `node` for `Node.js`."""
     plain = name.lower().removesuffix(".js")
     return _ALIASES.get(plain, plain)
 
 
-def _parts(version: str) -> tuple[int, ...]:
+def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
-def _is_same(one: str, other: str) -> bool:
+def _is_same(version: str, other: str) -> bool:
     """Report whether two versions agree as far as both are written."""
-    return all(a == b for a, b in zip(_parts(one), _parts(other), strict=False))
+    return all(a == b for a, b in zip(_numbers(version), _numbers(other), strict=False))
 
 
-def _with(stated: StatedVersion, version: str) -> str:
+def _with_version(stated: StatedVersion, version: str) -> str:
     """Return the words of a statement with another version, written as exactly as the old one."""
     shown = ".".join(version.split(".")[: stated.version.count(".") + 1])
     return shown.join(stated.words.rsplit(stated.version, 1))

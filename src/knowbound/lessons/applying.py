@@ -31,19 +31,21 @@ _SUBJECT = "lessons"
 
 def plan_files(lessons: Iterable[Lesson], settings: Settings) -> list[FilePatch]:
     """Return the changes that make the sections as they should be: what is accepted or written and holds."""
-    known = list(lessons)
-    wanted = [one for one in known if one.status is LessonStatus.ACCEPTED or _is_in_file(one)]
+    every_lesson = list(lessons)
+    wanted = [lesson for lesson in every_lesson if lesson.status is LessonStatus.ACCEPTED or _is_in_file(lesson)]
     fitting = within_budget(
-        (one for one in wanted if one.status is not LessonStatus.STALE),
+        (lesson for lesson in wanted if lesson.status is not LessonStatus.STALE),
         settings.learn_max_lines,
         settings.learn_max_tokens,
     )
-    files = dict.fromkeys([one.file for one in wanted] + [one.applied.place for one in wanted if one.applied])
+    files = dict.fromkeys(
+        [lesson.file for lesson in wanted] + [lesson.applied.place for lesson in wanted if lesson.applied]
+    )
     patches = []
     for path in sorted(files):
         before = read_below(settings.root, path)
-        gone = [one.text for one in known if one not in fitting and one.file == path]
-        after = with_section(before, [one.text for one in fitting if one.file == path], gone)
+        dropped = [lesson.text for lesson in every_lesson if lesson not in fitting and lesson.file == path]
+        after = with_section(before, [lesson.text for lesson in fitting if lesson.file == path], dropped)
         if after != before:
             patches.append(FilePatch(path, before, after))
     return patches
@@ -57,14 +59,14 @@ def mark_written(lesson: Lesson, time: str, patches: Sequence[FilePatch], home: 
     """Remember that the line of a lesson is in its file, and which lines left it because the budget was full."""
     written = {patch.path: patch.after for patch in patches}
     with closing(KeptLessons(home)) as store:
-        left = [
-            replace(one, status=LessonStatus.ACCEPTED, applied=None)
-            for one in store.lessons(lesson.project)
-            if _is_in_file(one) and one.id != lesson.id and one.status is not LessonStatus.STALE
-            and one.text.encode() not in written.get(one.file, one.text.encode())
+        dropped = [
+            replace(other, status=LessonStatus.ACCEPTED, applied=None)
+            for other in store.lessons(lesson.project)
+            if _is_in_file(other) and other.id != lesson.id and other.status is not LessonStatus.STALE
+            and other.text.encode() not in written.get(other.file, other.text.encode())
         ]  # fmt: skip
         done = replace(lesson, status=LessonStatus.APPLIED, applied=Applied("file", time, lesson.file))
-        store.keep([done, *left])
+        store.keep([done, *dropped])
 
 
 def with_section(before: bytes, lines: Sequence[str], gone: Iterable[str] = ()) -> bytes:
@@ -85,7 +87,7 @@ def with_section(before: bytes, lines: Sequence[str], gone: Iterable[str] = ()) 
 
 
 def _section(text: bytes) -> tuple[int, int, list[str]]:
-    """Return where the section begins and ends, and its entries; (length, 0) where there is none."""
+    """Return where the section begins and ends, and its entries; the length, 0 and nothing if there is no section."""
     start = text.find(_MARK.encode())
     if start < 0:
         return len(text), 0, []

@@ -27,11 +27,11 @@ from knowbound.lessons.proposing import clean_line, lesson_of
 from knowbound.lessons.verifying import Tree
 from knowbound.text.printable import estimated_tokens
 
-_GROUPS, _TOKENS = 40, 6_000  # shown to the model
-_MEMBERS, _PLACES = 6, 3  # shown of a group
-_WORTH = 6  # calls of one session after which a single miss is shown
-_SAID = 160  # characters
-_TITLE = 80
+_MOST_GROUPS, _GROUP_TOKENS = 40, 6_000  # of all groups together
+_MOST_MEMBERS, _MOST_PLACES = 6, 3  # shown of a group
+_WORTH_CALLS = 6  # calls of one session after which a single miss is shown
+_SAID_CHARACTERS = 160  # characters
+_TITLE_CHARACTERS = 80
 _CODE = re.compile(r"`([^`]+)`")
 
 
@@ -69,14 +69,14 @@ class _Group(NamedTuple):
 
     @property
     def sessions(self) -> int:
-        return len({one.session for one in self.evidence})
+        return len({evidence.session for evidence in self.evidence})
 
     def row(self, number: int) -> dict[str, object]:
         """Return what the model sees."""
         shown = {
-            "group": number, "sessions": self.sessions, "calls": self.calls, "members": self.members[:_MEMBERS],
-            "found": self.found[:_PLACES], "ended": self.ended, "agent": self.said, "user": self.user,
-            "tree": self.tree[:_PLACES], "worked_then": self.worked[:_PLACES],
+            "group": number, "sessions": self.sessions, "calls": self.calls, "members": self.members[:_MOST_MEMBERS],
+            "found": self.found[:_MOST_PLACES], "ended": self.ended, "agent": self.said, "user": self.user,
+            "tree": self.tree[:_MOST_PLACES], "worked_then": self.worked[:_MOST_PLACES],
         }  # fmt: skip
         return {name: value for name, value in shown.items() if value}
 
@@ -86,7 +86,7 @@ def lessons_by_model(corpus: Corpus, asker: Asker) -> tuple[list[Lesson], str]:
     groups = _groups(corpus)
     if not groups:
         return [], ""
-    rows = (msgspec.json.encode(one.row(number)).decode("utf-8") for number, one in enumerate(groups, 1))
+    rows = (msgspec.json.encode(group.row(number)).decode("utf-8") for number, group in enumerate(groups, 1))
     source = AnswerSource("", corpus.materials[0].project if corpus.materials else "")
     (asked,) = asker.ask(load_prompt("topics"), [{"groups": sendable("\n".join(rows))}], ModelLines, sources=[source])
     if asked.value is None:
@@ -94,10 +94,10 @@ def lessons_by_model(corpus: Corpus, asker: Asker) -> tuple[list[Lesson], str]:
     used: set[int] = set()
     lessons = []
     for line in asked.value.lines:
-        own = [number for number in dict.fromkeys(line.groups) if 1 <= number <= len(groups) and number not in used]
-        lesson = _lesson(line, [groups[number - 1] for number in own], corpus, asker.judge) if own else None
+        unused = [number for number in dict.fromkeys(line.groups) if 1 <= number <= len(groups) and number not in used]
+        lesson = _lesson(line, [groups[number - 1] for number in unused], corpus, asker.judge) if unused else None
         if lesson is not None:
-            used.update(own)
+            used.update(unused)
             lessons.append(lesson)
     return lessons, ""
 
@@ -106,44 +106,47 @@ def lessons_by_model(corpus: Corpus, asker: Asker) -> tuple[list[Lesson], str]:
 
 
 def _groups(corpus: Corpus) -> list[_Group]:
-    """Return what a model is asked about: most calls first, as much as fits."""
+    """Return the groups that a model is asked about: most lost work first (calls × sessions), as many as fit."""
     groups = [*_lookups(corpus), *_commands(corpus.materials)]
-    groups = [one for one in groups if one.sessions >= SEVERAL or one.calls >= _WORTH]
-    groups.sort(key=lambda one: (-one.calls * one.sessions, one.key))
-    left, kept = _TOKENS, list[_Group]()
-    for one in groups[:_GROUPS]:
-        left -= estimated_tokens(msgspec.json.encode(one.row(1)).decode())
-        if left >= 0:
-            kept.append(one)
-    return kept
+    groups = [group for group in groups if group.sessions >= SEVERAL or group.calls >= _WORTH_CALLS]
+    groups.sort(key=lambda group: (-group.calls * group.sessions, group.key))
+    tokens_left, fitting = _GROUP_TOKENS, list[_Group]()
+    for group in groups[:_MOST_GROUPS]:
+        tokens_left -= estimated_tokens(msgspec.json.encode(group.row(1)).decode())
+        if tokens_left >= 0:
+            fitting.append(group)
+    return fitting
 
 
 def _lookups(corpus: Corpus) -> Iterator[_Group]:
+    """Yield the lookups that missed, those of one topic together; without a topic, those of one path or name."""
     by_topic: dict[str, list[SessionMiss]] = {}
     disputed = denied(corpus)
-    for one in misses(corpus):
-        key = corpus.topic_of.get(id(one.signal)) or missed_path(one) or " ".join(one.signal.names[:1])
+    for miss in misses(corpus):
+        key = corpus.topic_of.get(id(miss.signal)) or missed_path(miss) or " ".join(miss.signal.names[:1])
         if key:
-            by_topic.setdefault(key, []).append(one)
+            by_topic.setdefault(key, []).append(miss)
     for key, group in by_topic.items():
-        signals = [one.signal for one in group]
-        tried = dict.fromkeys(missed_path(one) or one.near(one.signal.query) for one in group)
-        wrong = dict(disputed[id(one)] for one in group if id(one) in disputed)
-        places = (one.near(one.signal.found_at.path) for one in group if one.signal.found_at is not None)
+        signals = [miss.signal for miss in group]
+        tried = dict.fromkeys(missed_path(miss) or miss.near(miss.signal.query) for miss in group)
+        wrong = dict(disputed[id(miss)] for miss in group if id(miss) in disputed)
+        places = (miss.near(miss.signal.found_at.path) for miss in group if miss.signal.found_at is not None)
         found = Counter(place for place in places if place not in wrong)
         yield _Group(
-            key,
-            LessonKind.LOCATION,
-            [one for one in tried if one],
-            [LessonEvidence(signal.session, signal.line, signal.file) for signal in signals],
-            sum(max(1, signal.cost.calls if signal.cost else 1) for signal in signals),
-            [place for place, _ in found.most_common(_PLACES) if place and not place.startswith(("/", "~"))],
-            dict(Counter(str(signal.ending) for signal in signals if signal.ending)),
-            next((signal.said[:_SAID] for signal in signals if signal.said), ""),
-            next((text[:_SAID] for text in (*wrong.values(), *(signal.correction for signal in signals)) if text), ""),
-            frozenset(name for one in failed_lookups(group) for name in one.names if not name.startswith("folder:")),
-            (key,) if key in corpus.topic_of.values() else (),
-            tuple(place for place in _in_tree(corpus.tree, tried) if place not in wrong),
+            key=key,
+            kind=LessonKind.LOCATION,
+            members=[path for path in tried if path],
+            evidence=[LessonEvidence(signal.session, signal.line, signal.file) for signal in signals],
+            calls=sum(max(1, signal.cost.calls if signal.cost else 1) for signal in signals),
+            found=[place for place, _ in found.most_common(_MOST_PLACES) if place and not place.startswith(("/", "~"))],
+            ended=dict(Counter(str(signal.ending) for signal in signals if signal.ending)),
+            said=next((signal.said[:_SAID_CHARACTERS] for signal in signals if signal.said), ""),
+            user=next(filter(None, (*wrong.values(), *(signal.correction for signal in signals))), "")[
+                :_SAID_CHARACTERS
+            ],
+            names=frozenset(name for miss in failed_lookups(group) for name in miss.names if name[:7] != "folder:"),
+            topics=(key,) if key in corpus.topic_of.values() else (),
+            tree=tuple(place for place in _in_tree(corpus.tree, tried) if place not in wrong),
             denied=frozenset(wrong),
         )
 
@@ -158,8 +161,8 @@ def _in_tree(tree: Tree | None, tried: Iterable[str]) -> tuple[str, ...]:
         stem = plain_name(last.partition(".")[0].strip("*"))
         exact = tree.by_name.get(last.lower(), [])
         near = (path for path in sorted(tree.files) if len(stem) > 4 and stem in plain_name(path.rpartition("/")[2]))
-        found.update(dict.fromkeys([*exact[:_PLACES], *near]))
-    return tuple(sorted(found, key=lambda path: (path.count("/"), path))[:_PLACES])
+        found.update(dict.fromkeys([*exact[:_MOST_PLACES], *near]))
+    return tuple(sorted(found, key=lambda path: (path.count("/"), path))[:_MOST_PLACES])
 
 
 def _commands(materials: Sequence[Material]) -> Iterator[_Group]:
@@ -171,29 +174,29 @@ def _commands(materials: Sequence[Material]) -> Iterator[_Group]:
                 by_call.setdefault(" ".join(failure.commands[-1].split()[:3]), []).append((material, failure))
     for call, group in by_call.items():
         lines = {(material.session, failure.line) for material, failure in group}
-        then = Counter(
+        next_commands = Counter(
             command for _, failure in group for follow in failure.next[:3] if follow.ok for command in follow.commands
         )
         names = {
             name
-            for material in {id(one): one for one, _ in group}.values()
-            for one in failed_commands(material)
-            if (one.session, one.line) in lines
-            for name in one.names
+            for material in {id(material): material for material, _ in group}.values()
+            for command in failed_commands(material)
+            if (command.session, command.line) in lines
+            for name in command.names
             if name.startswith("misused:")
         }
         yield _Group(
-            call,
-            LessonKind.COMMAND,
-            list(dict.fromkeys(command for _, failure in group for command in failure.commands)),
-            [LessonEvidence(material.session, failure.line, failure.file) for material, failure in group],
-            len(group),
-            [],
-            {},
-            "",
-            next((failure.misused for _, failure in group), ""),
-            frozenset(names),
-            worked=tuple(command for command, _ in then.most_common(_PLACES)),
+            key=call,
+            kind=LessonKind.COMMAND,
+            members=list(dict.fromkeys(command for _, failure in group for command in failure.commands)),
+            evidence=[LessonEvidence(material.session, failure.line, failure.file) for material, failure in group],
+            calls=len(group),
+            found=[],
+            ended={},
+            said="",
+            user=next((failure.misused for _, failure in group), ""),
+            names=frozenset(names),
+            worked=tuple(command for command, _ in next_commands.most_common(_MOST_PLACES)),
         )
 
 
@@ -206,18 +209,18 @@ def _lesson(line: ModelLine, groups: Sequence[_Group], corpus: Corpus, judge: st
     if checks is None:
         return None
     proposal = LessonProposal(
-        groups[0].kind,
-        f"group {min(one.key for one in groups)}",
-        line.line,
-        tuple(one for group in groups for one in group.evidence),
-        sum(one.calls for one in groups),
-        tuple(sorted(name for group in groups for name in group.names)),
-        checks,
-        next((check.path for check in checks if check.kind is CheckKind.FILE), ""),
-        "" if checks else "it names nothing that the tree could show",
-        tuple(topic for group in groups for topic in group.topics),
+        kind=groups[0].kind,
+        key=f"group {min(group.key for group in groups)}",
+        text=line.line,
+        evidence=tuple(evidence for group in groups for evidence in group.evidence),
+        calls=sum(group.calls for group in groups),
+        names=tuple(sorted(name for group in groups for name in group.names)),
+        checks=checks,
+        subject=next((check.path for check in checks if check.kind is CheckKind.FILE), ""),
+        unverified="" if checks else "it names nothing that the tree could show",
+        topics=tuple(topic for group in groups for topic in group.topics),
     )
-    return lesson_of(proposal, corpus, judge, clean_line(line.title)[:_TITLE])
+    return lesson_of(proposal, corpus, judge, clean_line(line.title)[:_TITLE_CHARACTERS])
 
 
 def _checks(text: str, groups: Sequence[_Group], corpus: Corpus) -> tuple[TreeCheck, ...] | None:
@@ -225,26 +228,28 @@ def _checks(text: str, groups: Sequence[_Group], corpus: Corpus) -> tuple[TreeCh
     tree = corpus.tree
     missed = {member.strip("/") for group in groups for member in group.members}
     seen = missed | {place.strip("/") for group in groups for place in (*group.found, *group.worked)}
-    said = [text for group in groups for text in (group.said, group.user)]
-    words = {word for one in missed for part in re.split(r"[\s/|]+", one) for word in specific_words(part)}
+    quoted_words = [text for group in groups for text in (group.said, group.user)]
+    words = {word for path in missed for part in re.split(r"[\s/|]+", path) for word in specific_words(part)}
     checks: list[TreeCheck] = []
-    is_about = False
+    names_a_miss = False
     for span in _CODE.findall(text):
         value = span.strip().removeprefix("./").strip("/")
-        is_about = is_about or value in seen or not words.isdisjoint(specific_words(value.rpartition("/")[2]))
+        names_a_miss = names_a_miss or value in seen or not words.isdisjoint(specific_words(value.rpartition("/")[2]))
         if any(value in group.denied for group in groups):
             return None
         if tree is not None and tree.has(value):
             checks.append(TreeCheck(CheckKind.FILE, value))
-        elif any(value == one or one.startswith(f"{value}/") for one in missed):
+        elif any(value == path or path.startswith(f"{value}/") for path in missed):
             if tree is not None and ("/" in value or "." in value) and " " not in value:
                 checks.append(TreeCheck(CheckKind.ABSENT, value))
         elif (name := script_name(value)) and tree is not None and tree.script(name):
             checks.append(TreeCheck(CheckKind.SCRIPT, text=name))
-        elif any(value in one for one in (*seen, *said)) and (tree is None or "/" not in value or " " in value):
+        elif any(value in text_seen for text_seen in (*seen, *quoted_words)) and (
+            tree is None or "/" not in value or " " in value
+        ):
             continue
         elif tree is not None and tree.lines_with(span):
             checks.append(TreeCheck(CheckKind.TEXT, text=span))
         else:
             return None
-    return tuple(dict.fromkeys(checks)) if is_about else None
+    return tuple(dict.fromkeys(checks)) if names_a_miss else None

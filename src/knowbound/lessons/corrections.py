@@ -10,7 +10,7 @@ from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeChe
 from knowbound.lessons.invocations import MACHINE, script_name
 from knowbound.lessons.material import SEVERAL, Corpus, Failure, LessonProposal, Material, UserText, code
 
-_SOON = 3  # commands after the one that failed
+_COMMANDS_AFTER = 3  # commands after the one that failed
 
 
 def wrong_invocations(corpus: Corpus) -> Iterator[LessonProposal]:
@@ -31,12 +31,12 @@ def _what_worked(failure: Failure) -> str:
     if len(failure.commands) != 1:
         return ""
     wrong = failure.commands[0]
-    for follow in failure.next[:_SOON]:
+    for follow in failure.next[:_COMMANDS_AFTER]:
         for right in follow.commands:
             if right != wrong and (_front(wrong, right) or _front(right, wrong)):
                 return right  # known by its program, whether the tests passed or not
             shared = set(wrong.split()[1:]) & set(right.split()[1:])
-            is_like = right != wrong and any(not one.startswith("-") for one in shared)
+            is_like = right != wrong and any(not word.startswith("-") for word in shared)
             if follow.ok and not follow.edited and is_like and wrong.split()[0] not in MACHINE:
                 return right
     return ""
@@ -48,7 +48,7 @@ def _front(long: str, short: str) -> str:
 
 
 def _difference(wrong: str, right: str) -> tuple[str, str]:
-    """The calls of one program with the same front, too many or missing, are one mistake."""
+    """Return the wrong and the right call, without arguments if they differ by a word in front: that is one mistake."""
     if front := _front(wrong, right):
         return f"{front} {right.split(maxsplit=1)[0]}", right.split(maxsplit=1)[0]
     if front := _front(right, wrong):
@@ -56,34 +56,37 @@ def _difference(wrong: str, right: str) -> tuple[str, str]:
     return wrong, right
 
 
-def _proposal(corpus: Corpus, wrong: str, right: str, seen: list[tuple[Material, Failure]]) -> LessonProposal | None:
-    """The line; None where nothing in the tree speaks of the right call, or of the front that does not belong there."""
-    commands = Counter(failure.commands[0] for _, failure in seen)
-    most = commands.most_common(1)[0][0]
-    shown = f"{right}{most.removeprefix(wrong)}"
-    name = script_name(shown)
-    found = corpus.tree.script(name) if corpus.tree is not None and name else None
-    checks = [TreeCheck(CheckKind.SCRIPT, found.path, name)] if found else []
+def _proposal(
+    corpus: Corpus, wrong: str, right: str, failures: list[tuple[Material, Failure]]
+) -> LessonProposal | None:
+    """Return the line to write; None if nothing in the tree speaks of the right call, or of the word in front."""
+    commands = Counter(failure.commands[0] for _, failure in failures)
+    usual = commands.most_common(1)[0][0]
+    shown = f"{right}{usual.removeprefix(wrong)}"
+    right_script = script_name(shown)
+    found = corpus.tree.script(right_script) if corpus.tree is not None and right_script else None
+    checks = [TreeCheck(CheckKind.SCRIPT, found.path, right_script)] if found else []
     if front := _front(wrong, right) or _front(right, wrong):
         # The tool of one person's machine is no knowledge of the project: something in the tree has to speak of it.
         checks.append(TreeCheck(CheckKind.TEXT, text=front))
     elif corpus.tree is not None and not found:
         return None
-    elif (gone := script_name(most)) and gone != name:
+    elif (gone := script_name(usual)) and gone != right_script:
         checks.append(TreeCheck(CheckKind.NO_SCRIPT, text=gone))
     return LessonProposal(
-        LessonKind.COMMAND,
-        f"call {wrong}",
-        f"Use {code(shown)}, not {code(most)}.",
-        tuple(LessonEvidence(material.session, failure.line, failure.file) for material, failure in seen),
-        len(seen),
-        tuple(f"misused:{one}" for one in sorted(commands)),
-        tuple(checks),
-        unverified=f"that {most} fails was seen in sessions, not in the tree",
+        kind=LessonKind.COMMAND,
+        key=f"call {wrong}",
+        text=f"Use {code(shown)}, not {code(usual)}.",
+        evidence=tuple(LessonEvidence(material.session, failure.line, failure.file) for material, failure in failures),
+        calls=len(failures),
+        names=tuple(f"misused:{command}" for command in sorted(commands)),
+        checks=tuple(checks),
+        unverified=f"that {usual} fails was seen in sessions, not in the tree",
     )
 
 
-_AGAIN = 3  # sessions in which a request is no accident
+_LEAST_SESSIONS = 3  # sessions in which a request is no accident
+_LONGEST_REQUEST = 140  # characters; a longer message is a task
 _UPDATES = re.compile(r"\b(?:update|add (?:it |this |that )?to|amend|adjust)\b[^.!?\n]{0,40}", re.IGNORECASE)
 _COMMIT = re.compile(r"\bcom+it", re.IGNORECASE)
 _DOCUMENTS = (".md", ".rst", ".txt", ".json", ".toml", ".yaml", ".yml")
@@ -102,21 +105,22 @@ def corrections(corpus: Corpus) -> Iterator[LessonProposal]:
         for said in material.said:
             for found in _UPDATES.findall(said.text):
                 for word in re.findall(r"@?([A-Za-z][\w-]*)(?:\.\w+)?", found.partition(" ")[2]):
-                    if word.lower() in tops and len(said.text) < 140:
+                    if word.lower() in tops and len(said.text) < _LONGEST_REQUEST:
                         asked[tops[word.lower()]].append((material, said))
     for path, seen in asked.items():
-        if len({material.session for material, _ in seen}) < _AGAIN:
+        if len({material.session for material, _ in seen}) < _LEAST_SESSIONS:
             continue
         commits = sum(bool(_COMMIT.search(said.text)) for _, said in seen)
+        # Mostly asked for at a commit: the lesson says when.
         when = "before you commit a change that belongs in it" if 2 * commits >= len(seen) else "along with the change"
         yield LessonProposal(
-            LessonKind.CORRECTION,
-            f"update {path}",
-            f"Update {code(path)} {when}, without being asked: users had to say so.",
-            tuple(LessonEvidence(material.session, said.line, material.file) for material, said in seen),
-            len(seen),
-            (f"said:update {path}",),
-            (TreeCheck(CheckKind.FILE, path),),
-            path,
+            kind=LessonKind.CORRECTION,
+            key=f"update {path}",
+            text=f"Update {code(path)} {when}, without being asked: users had to say so.",
+            evidence=tuple(LessonEvidence(material.session, said.line, material.file) for material, said in seen),
+            calls=len(seen),
+            names=(f"said:update {path}",),
+            checks=(TreeCheck(CheckKind.FILE, path),),
+            subject=path,
             unverified="that users want it so was said in sessions; no tree can show it",
         )

@@ -39,7 +39,7 @@ _MISUSED = lazy(
     |no\ task\b[^\n]{0,30}\bfound|task\b[^\n]{0,40}\bdoes\ not\ exist)""",
     re.IGNORECASE | re.VERBOSE,
 )
-_BEFORE, _AFTER = 60, 100  # characters of that line that are kept
+_CHARACTERS_BEFORE, _CHARACTERS_AFTER = 60, 100  # characters of that line that are kept
 LOOKED_THROUGH = 12_000  # characters of an output: half at its beginning, half at its end
 
 
@@ -69,11 +69,12 @@ class Invocation(NamedTuple):
 def read_line(command: str, project: str) -> tuple[Invocation, ...]:
     """The invocations of a command line that do something; what reads another's output is left out."""
     firsts = (line._replace(stages=line.stages[:1]) for line in parse(command[:_LONGEST_LINE]))
-    made = (_invocation(one, project) for first in firsts for one in commands((first,)))
-    return tuple(one for one in made if one is not None and one.is_work)
+    made = (_invocation(command, project) for first in firsts for command in commands((first,)))
+    return tuple(invocation for invocation in made if invocation is not None and invocation.is_work)
 
 
 def _invocation(command: Command, project: str) -> Invocation | None:
+    """Return the command up to its first word that is long, quoted or expanded; None if that is the first one."""
     words: list[str] = []
     for word in command.words[:_MOST_WORDS]:
         text = relative_to(word.text, project)
@@ -84,7 +85,7 @@ def _invocation(command: Command, project: str) -> Invocation | None:
         return None
     if words[0] == "git" and len(words) > 1:
         words = words[:2]  # messages, branches and files are of one commit
-    wrapper = next((one for one in command.wrappers if one in _PROXIES), "")
+    wrapper = next((wrapper for wrapper in command.wrappers if wrapper in _PROXIES), "")
     return Invocation(tuple(words), wrapper)
 
 
@@ -103,6 +104,6 @@ def misused_line(output: str) -> str:
     found = _MISUSED.search(shown)
     if found is None:
         return ""
-    before = shown[max(0, found.start() - _BEFORE) : found.start()].rpartition("\n")[2]
-    after = shown[found.end() : found.end() + _AFTER].partition("\n")[0]
+    before = shown[max(0, found.start() - _CHARACTERS_BEFORE) : found.start()].rpartition("\n")[2]
+    after = shown[found.end() : found.end() + _CHARACTERS_AFTER].partition("\n")[0]
     return " ".join(f"{before}{found[0]}{after}".split())

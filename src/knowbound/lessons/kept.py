@@ -27,15 +27,15 @@ _CAME_BACK = 2  # sessions after which a closed lesson is open again
 
 def joined(proposed: Iterable[Lesson], kept: Iterable[Lesson], tree: Tree | None, now: str) -> list[Lesson]:
     """Proposals with the decisions of before; what was accepted or written stays, and is checked again."""
-    before = {one.id: one for one in kept}
-    found: dict[str, Lesson] = {}
-    for lesson in (_of_today(one, before.get(one.id), tree) for one in proposed):
-        known = before.get(lesson.id)
+    kept_by_id = {lesson.id: lesson for lesson in kept}
+    lessons: dict[str, Lesson] = {}
+    for lesson in (_with_own_id(lesson, kept_by_id.get(lesson.id), tree) for lesson in proposed):
+        known = kept_by_id.get(lesson.id)
         if known is None:
-            found[lesson.id] = replace(lesson, made=now)
+            lessons[lesson.id] = replace(lesson, made=now)
         else:  # a person decided about these words: they stay
             words = known if known.status in _DECIDED else lesson
-            found[lesson.id] = replace(
+            lessons[lesson.id] = replace(
                 lesson,
                 text=words.text,
                 file=words.file,
@@ -44,18 +44,18 @@ def joined(proposed: Iterable[Lesson], kept: Iterable[Lesson], tree: Tree | None
                 made=known.made,
                 applied=known.applied,
             )
-    for known in before.values():
+    for known in kept_by_id.values():
         is_waiting = known.status is LessonStatus.NEW and known.by == BY_AGENT
         if known.status in _DECIDED or known.status is LessonStatus.REJECTED or is_waiting:
-            found.setdefault(known.id, known)
-    return [checked_again(one, tree) if one.status in _DECIDED else one for one in found.values()]
+            lessons.setdefault(known.id, known)
+    return [checked_again(lesson, tree) if lesson.status in _DECIDED else lesson for lesson in lessons.values()]
 
 
-def _of_today(lesson: Lesson, known: Lesson | None, tree: Tree | None) -> Lesson:
-    """A lesson of its own where a decided one has other words, and the tree contradicts those: that one is stale."""
-    if known is None or known.status not in _DECIDED or known.text == lesson.text:
+def _with_own_id(lesson: Lesson, decided: Lesson | None, tree: Tree | None) -> Lesson:
+    """Return the lesson, under an id of its own if the tree contradicts the words that a person decided about."""
+    if decided is None or decided.status not in _DECIDED or decided.text == lesson.text:
         return lesson
-    if not verify(known.checks, tree).contradicted:
+    if not verify(decided.checks, tree).contradicted:
         return lesson
     return replace(lesson, id=lesson_id(lesson.project, lesson.kind, lesson.id + lesson.text))
 
@@ -72,17 +72,17 @@ class LessonOccurrence(NamedTuple):
 def failed_commands(material: Material) -> Iterator[LessonOccurrence]:
     """Yield commands that were called wrongly."""
     for failure in material.failures:
-        names = frozenset(f"misused:{one}" for one in failure.commands)
+        names = frozenset(f"misused:{command}" for command in failure.commands)
         yield LessonOccurrence(material.session, LessonKind.COMMAND, names, failure.line)
 
 
 def failed_lookups(misses: Iterable[SessionMiss]) -> Iterator[LessonOccurrence]:
     """Lookups that lacked something."""
-    for one in misses:
-        names = {f"name:{plain_name(name)}" for name in one.signal.names}
-        if path := missed_path(one):
+    for miss in misses:
+        names = {f"name:{plain_name(name)}" for name in miss.signal.names}
+        if path := missed_path(miss):
             names.update(lesson_names(path))
-        yield LessonOccurrence(one.signal.session, LessonKind.LOCATION, frozenset(names), one.signal.line)
+        yield LessonOccurrence(miss.signal.session, LessonKind.LOCATION, frozenset(names), miss.signal.line)
 
 
 def requests(material: Material, lessons: Iterable[Lesson]) -> Iterator[LessonOccurrence]:
@@ -116,21 +116,21 @@ def watched(lesson: Lesson, started: Mapping[str, str], occurrences: Iterable[Le
     """
     if lesson.applied is None or lesson.status not in WRITTEN:
         return lesson
-    missed = {one.session for one in occurrences if is_about(lesson, one)}
-    sides = {session: time >= lesson.applied.time for session, time in started.items() if time}
+    missed = {occurrence.session for occurrence in occurrences if is_about(lesson, occurrence)}
+    is_after_of = {session: time >= lesson.applied.time for session, time in started.items() if time}
     before, after = (
         MissCount(
-            sum(session in missed for session, is_after in sides.items() if is_after is side),
-            sum(is_after is side for is_after in sides.values()),
+            sum(session in missed for session, is_after in is_after_of.items() if is_after is side),
+            sum(is_after is side for is_after in is_after_of.values()),
         )
         for side in (False, True)
     )
     applied = replace(lesson.applied, before=before, after=after)
-    return _judged(replace(lesson, applied=applied), came_back=after.missed - lesson.applied.after.missed)
+    return _with_outcome(replace(lesson, applied=applied), came_back=after.missed - lesson.applied.after.missed)
 
 
-def _judged(lesson: Lesson, came_back: int) -> Lesson:
-    """Closed only where the interval lies below zero: fewer sessions miss it than before."""
+def _with_outcome(lesson: Lesson, came_back: int) -> Lesson:
+    """Return the lesson closed if clearly fewer sessions miss it, reopened if it came back, else applied."""
     if lesson.status is LessonStatus.STALE:
         return lesson
     change = difference(lesson)

@@ -58,7 +58,10 @@ def learn(
     environ: Mapping[str, str] | None = None,
     also: Sequence[Lens] = (),
 ) -> Learned:
-    """The lessons of the sessions below the paths (or where agents keep theirs), checked in the tree of the root."""
+    """Return the lessons of the sessions below the paths (or where agents keep theirs), and keep those of each project.
+
+    They are checked in the tree of the root. Accepted and written ones are shown whatever the budget is.
+    """
     filters = filters or Filters()
     lenses = [material_lens(settings.home), *also]
     report, _ = observe(
@@ -66,34 +69,37 @@ def learn(
     )
     with closing(Observed(settings.home)) as observed, closing(KeptLessons(settings.home)) as kept:
         newest = observed.run("observe", ObserveReport)
-        assert newest is not None
-        keys = newest[1]
+        assert newest is not None  # `observe` has just kept it
+        _, keys = newest
         corpora = _corpora(observed, kept, report, keys, filters, settings, root_is_given)
-        now, lessons, left_out, notes = utc_now(), list[Lesson](), 0, list[str]()
+        now = utc_now()
+        lessons: list[Lesson] = []
+        notes: list[str] = []
+        left_out = 0
         for corpus in corpora:
-            proposed, note = _by_meaning(corpus, settings)
+            proposed, note = _proposed(corpus, settings)
             notes += [note] if note else []
-            own = _of_corpus(corpus, proposed, kept, now)
-            new = [one for one in own if one.status is LessonStatus.NEW]
-            fitting = {one.id for one in within_budget(new, settings.learn_max_lines, settings.learn_max_tokens)}
+            merged = _merged_with_kept(corpus, proposed, kept, now)
+            new = [lesson for lesson in merged if lesson.status is LessonStatus.NEW]
+            fitting = {lesson.id for lesson in within_budget(new, settings.learn_max_lines, settings.learn_max_tokens)}
             left_out += len(new) - len(fitting)
-            kept.replace(corpus.project, own)
-            lessons += [one for one in own if one.status is not LessonStatus.NEW or one.id in fitting]
-    checked = next((corpus for corpus in corpora if corpus.tree is not None), None)
+            kept.replace(corpus.project, merged)
+            lessons += [lesson for lesson in merged if lesson.status is not LessonStatus.NEW or lesson.id in fitting]
+    own_corpus = next((corpus for corpus in corpora if corpus.tree is not None), None)
     return Learned(
-        sorted(lessons, key=lambda one: (-one.saves, one.project, one.id)),
-        left_out,
-        {corpus.project: len(corpus.materials) for corpus in corpora},
-        checked.project if checked else "",
-        checked.tree.commit if checked and checked.tree else "",
-        report.places,
-        report,
-        checked,
-        notes,
+        lessons=sorted(lessons, key=lambda lesson: (-lesson.saves, lesson.project, lesson.id)),
+        left_out=left_out,
+        sessions={corpus.project: len(corpus.materials) for corpus in corpora},
+        checked=own_corpus.project if own_corpus else "",
+        commit=own_corpus.tree.commit if own_corpus and own_corpus.tree else "",
+        places=report.places,
+        report=report,
+        corpus=own_corpus,
+        notes=notes,
     )
 
 
-def _of_corpus(corpus: Corpus, proposed: list[Lesson], kept: KeptLessons, now: str) -> list[Lesson]:
+def _merged_with_kept(corpus: Corpus, proposed: list[Lesson], kept: KeptLessons, now: str) -> list[Lesson]:
     """The lessons of a project: those of now and of before, with what became of those that were written down."""
     lessons = joined(proposed, kept.lessons(corpus.project), corpus.tree, now)
     happened = [*failed_lookups(corpus.misses)]
@@ -103,18 +109,18 @@ def _of_corpus(corpus: Corpus, proposed: list[Lesson], kept: KeptLessons, now: s
     return [watched(lesson, started, happened) for lesson in lessons]
 
 
-def _by_meaning(corpus: Corpus, settings: Settings) -> tuple[list[Lesson], str]:
+def _proposed(corpus: Corpus, settings: Settings) -> tuple[list[Lesson], str]:
     """Return the lessons of a project: by the configured model, and by rules what the model says nothing about."""
     by_rules = lessons_of(corpus)
-    name = judge_for(settings, ModelTask.LESSONS)
+    judge = judge_for(settings, ModelTask.LESSONS)
     seen_by = {material.agent for material in corpus.materials}
-    asker = asker_for(settings, name) if all(may_see(name, agent, settings) for agent in seen_by) else None
+    asker = asker_for(settings, judge) if all(may_see(judge, agent, settings) for agent in seen_by) else None
     if asker is None:
         return by_rules, ""
-    found, problem = lessons_by_model(corpus, asker)
+    by_model, problem = lessons_by_model(corpus, asker)
     if problem:
-        return by_rules, f"{name} did not say which misses are worth a line: {problem}"
-    return with_rest(found, by_rules), ""
+        return by_rules, f"{judge} did not say which misses are worth a line: {problem}"
+    return with_rest(by_model, by_rules), ""
 
 
 def with_rest(by_model: list[Lesson], by_rules: list[Lesson]) -> list[Lesson]:
@@ -122,11 +128,12 @@ def with_rest(by_model: list[Lesson], by_rules: list[Lesson]) -> list[Lesson]:
 
     About lookups and wrong calls the model decides.
     """
-    known = {name for one in by_model for name in one.names}
-    return [*by_model, *(rule for rule in by_rules if known.isdisjoint(rule.names) and not _is_asked(rule))]
+    known = {name for lesson in by_model for name in lesson.names}
+    return [*by_model, *(rule for rule in by_rules if known.isdisjoint(rule.names) and not _is_about_miss(rule))]
 
 
-def _is_asked(lesson: Lesson) -> bool:
+def _is_about_miss(lesson: Lesson) -> bool:
+    """Report whether a lesson is about a lookup or a wrong call; one about often read files is not."""
     is_map = any(name.startswith("read:") for name in lesson.names)
     return not is_map and any(
         name.startswith(("path:", "base:", "folder:", "name:", "misused:")) for name in lesson.names
@@ -140,7 +147,7 @@ def material_lens(home: Path) -> Lens:
 
     def keep(batch: list[tuple[SessionToRead, bytes]]) -> None:
         with closing(KeptLessons(home)) as kept:
-            kept.keep_material([MaterialRow(one.key, one.state, material) for one, material in batch])
+            kept.keep_material([MaterialRow(session.key, session.state, material) for session, material in batch])
 
     return Lens(str(MATERIAL_VERSION), states, _read_one, keep)
 
@@ -171,7 +178,7 @@ def _corpora(
     settings: Settings,
     root_is_given: bool,
 ) -> list[Corpus]:
-    """The sessions by project. Clones and worktrees of a project are one."""
+    """Return the sessions by project; clones and worktrees of one are one project. Only that of the root has a tree."""
     folders = {found.session: found.project for found in observed.findings(keys) if filters.admits(found)}
     materials: dict[str, list[Material]] = defaultdict(list)
     for _, encoded in kept.bodies(keys):
@@ -181,16 +188,16 @@ def _corpora(
     misses: dict[str, list[SessionMiss]] = defaultdict(list)
     topic_of: dict[int, str] = {}
     for signal in signals_of(observed, keys, filters, report):
-        one = SessionMiss(signal, folders.get(signal.session, ""))
-        misses[project_name(one.project)].append(one)
+        miss = SessionMiss(signal, folders.get(signal.session, ""))
+        misses[project_name(miss.project)].append(miss)
         topic_of[id(signal)] = signal.topic
-    worked_in = (one.project for found in materials.values() for one in found)
+    worked_in = (material.project for found in materials.values() for material in found)
     own = project_of_root(worked_in, settings.root, root_is_given)
     tree = Tree(Path(os.path.realpath(settings.root))) if own else None
     return [
         Corpus(
             project,
-            sorted(found, key=lambda one: (one.started, one.session)),
+            sorted(found, key=lambda material: (material.started, material.session)),
             misses[project],
             tree if project == own else None,
             topic_of,

@@ -13,9 +13,9 @@ from knowbound.core.trace import Outcome
 from knowbound.lessons.material import SEVERAL, Corpus, LessonProposal, SessionMiss, code, listed
 from knowbound.lessons.verifying import Tree
 
-_FEW = 6  # files that are named in a line
-_OFTEN, _OFTEN_SHARE, _MOST_OFTEN = 4, 0.25, 12  # sessions that read a file, of all; files
-_HIGH_COST = 3  # searches of one session after which a single miss is worth a line
+_FILES_OF_LINE = 6  # files that are named in a line
+_OFTEN_SESSIONS, _OFTEN_SHARE, _MOST_FILES = 4, 0.25, 12  # sessions that read a file, of all; files
+_HIGH_COST_CALLS = 3  # searches of one session after which a single miss is worth a line
 _WILD = re.compile(r"[*?{}\[\]]")
 _PATTERN = re.compile(r"[\\|()^$+\s\"'<>]")
 _FILE = re.compile(r"[A-Za-z][\w.-]{3,60}\.[a-z]{1,5}")
@@ -27,13 +27,13 @@ _TESTS = re.compile(r"(?:^|[/_.-])(?:tests?|specs?|__tests__|fixtures?|mocks?)(?
 def misses(corpus: Corpus) -> list[SessionMiss]:
     """Return the lookups that lacked something, without malformed, incidental and expected misses."""
     found = []
-    for one in corpus.misses:
-        signal = one.signal
+    for miss in corpus.misses:
+        signal = miss.signal
         lacked = signal.status in (Status.OPEN, Status.RESOLVED, Status.UNDECIDED) or signal.ending is Ending.FOUND
         if signal.type is SignalType.FAILED_SEARCH and lacked and signal.status not in (
             Status.MALFORMED, Status.INCIDENTAL,
         ):  # fmt: skip
-            found.append(one)
+            found.append(miss)
     return found
 
 
@@ -42,18 +42,24 @@ def denied(corpus: Corpus) -> dict[int, tuple[str, str]]:
 
     The next message names that place and another one of the project: which of them is right, rules cannot say.
     """
-    said = {(material.session, one.turn): one.text for material in corpus.materials for one in material.said}
+    message_of_turn = {
+        (material.session, message.turn): message.text for material in corpus.materials for message in material.said
+    }
     found = {}
-    for one in corpus.misses:
-        place, text = _found_at(one, corpus.tree), said.get((one.signal.session, one.signal.turn + 1), "")
+    for miss in corpus.misses:
+        place, text = _found_at(miss, corpus.tree), message_of_turn.get((miss.signal.session, miss.signal.turn + 1), "")
         named = {word.strip("`'\".,;:()") for word in text.split()}
-        own = {place, place.rpartition("/")[2]}
-        if place and not own.isdisjoint(named) and any(_is_place(word, corpus.tree) for word in named - own):
-            found[id(one)] = (place, text)
+        own_names = {place, place.rpartition("/")[2]}
+        if (
+            place
+            and not own_names.isdisjoint(named)
+            and any(_is_project_file(word, corpus.tree) for word in named - own_names)
+        ):
+            found[id(miss)] = (place, text)
     return found
 
 
-def _is_place(word: str, tree: Tree | None) -> bool:
+def _is_project_file(word: str, tree: Tree | None) -> bool:
     return bool(_FILE.fullmatch(word.rpartition("/")[2])) and (tree is None or tree.has(word) or word in tree.by_name)
 
 
@@ -61,33 +67,35 @@ def locations(corpus: Corpus) -> Iterator[LessonProposal]:
     """Lessons about where things are. Without a tree only what several sessions found in one place."""
     disputed = denied(corpus)
     wrong = {place for place, _ in disputed.values()}
-    seen = [one for one in misses(corpus) if id(one) not in disputed and _found_at(one, corpus.tree) not in wrong]
+    undisputed = [
+        miss for miss in misses(corpus) if id(miss) not in disputed and _found_at(miss, corpus.tree) not in wrong
+    ]
     answered: set[int] = set()
-    for proposal, group in _moved_paths(corpus, seen):
+    for proposal, group in _moved_paths(corpus, undisputed):
         answered.update(map(id, group))
         yield proposal
-    yield from _often_read(corpus, [miss for miss in seen if id(miss) not in answered])
+    yield from _often_read(corpus, [miss for miss in undisputed if id(miss) not in answered])
 
 
-def missed_path(one: SessionMiss) -> str:
+def missed_path(miss: SessionMiss) -> str:
     """The path that was tried, where it was one: relative to the project, "" for a pattern or a place outside."""
-    signal = one.signal
+    signal = miss.signal
     tried = signal.path if signal.outcome is Outcome.MISSING and signal.path else signal.query
-    near = one.near(tried.split()[0] if tried.split() else "")
+    near = miss.near(tried.split()[0] if tried.split() else "")
     is_path = ("/" in near or re.fullmatch(r"[\w.-]+\.\w{1,5}", near)) and not _PATTERN.search(near)
     return near if is_path and not near.startswith(("/", "~", "$", "..")) else ""
 
 
-def _moved_paths(corpus: Corpus, seen: list[SessionMiss]) -> Iterator[tuple[LessonProposal, list[SessionMiss]]]:
+def _moved_paths(corpus: Corpus, undisputed: list[SessionMiss]) -> Iterator[tuple[LessonProposal, list[SessionMiss]]]:
     """Yield lessons about a path that is not there and the one place where it is, each with its misses."""
     groups: dict[str, list[SessionMiss]] = defaultdict(list)
-    for one in seen:
-        path = missed_path(one)
+    for miss in undisputed:
+        path = missed_path(miss)
         if path and not _WILD.search(path) and not _DATED.search(path):
-            groups[path.rstrip("/")].append(one)
+            groups[path.rstrip("/")].append(miss)
     for path, group in groups.items():
         right, checks = _right_place(corpus, path, group)
-        if not right or (_sessions(group) < SEVERAL and _calls(group) < _HIGH_COST):
+        if not right or (_sessions(group) < SEVERAL and _calls(group) < _HIGH_COST_CALLS):
             continue
         name = path.rpartition("/")[2]
         if right.endswith("/"):
@@ -103,10 +111,11 @@ def _moved_paths(corpus: Corpus, seen: list[SessionMiss]) -> Iterator[tuple[Less
 
 
 def _right_place(corpus: Corpus, path: str, group: list[SessionMiss]) -> tuple[str, tuple[TreeCheck, ...]]:
+    """Return the one place that a missed path means, with its checks; "" if there is none, or more than one."""
     tree = corpus.tree
     folder, _, name = path.rpartition("/")
     if tree is None:  # what sessions found under the same name in one other place
-        found = {one.near(one.signal.found_at.path) for one in group if one.signal.found_at is not None}
+        found = {miss.near(miss.signal.found_at.path) for miss in group if miss.signal.found_at is not None}
         alike = {place for place in found if _is_same_file(place, path) and not place.startswith(("/", "~", ".."))}
         is_sure = len(alike) == 1 and len(found) == 1 and _sessions(group) >= SEVERAL
         return (alike.pop(), ()) if is_sure else ("", ())
@@ -127,25 +136,25 @@ def _right_place(corpus: Corpus, path: str, group: list[SessionMiss]) -> tuple[s
 
 
 def _is_same_file(place: str, path: str) -> bool:
-    """The same name in another folder, or another ending in the same one."""
+    """Report whether two paths are one file: the same name in another folder, or another ending in the same folder."""
     folder, _, name = place.rpartition("/")
     wanted_folder, _, wanted = path.rpartition("/")
     return place != path and (name == wanted or (folder == wanted_folder and _stem(name) == _stem(wanted)))
 
 
-def _often_read(corpus: Corpus, seen: list[SessionMiss]) -> Iterator[LessonProposal]:
+def _often_read(corpus: Corpus, misses_left: list[SessionMiss]) -> Iterator[LessonProposal]:
     """The files that many sessions read, where several of them first looked elsewhere for what is in there."""
     counts = Counter(path for material in corpus.materials for path in material.read)
-    least = max(_OFTEN, _OFTEN_SHARE * len(corpus.materials))
+    least = max(_OFTEN_SESSIONS, _OFTEN_SHARE * len(corpus.materials))
     often = [
-        path for path, count in counts.most_common(_MOST_OFTEN) if count >= least and _is_source(path, corpus.tree)
+        path for path, count in counts.most_common(_MOST_FILES) if count >= least and _is_source(path, corpus.tree)
     ]
-    group = [one for one in seen if _found_at(one, corpus.tree) in often]
+    group = [miss for miss in misses_left if _found_at(miss, corpus.tree) in often]
     if _sessions(group) < SEVERAL:
         return
-    for at in range(0, len(often), _FEW):
-        files = often[at : at + _FEW]
-        own = [one for one in group if _found_at(one, corpus.tree) in files]
+    for at in range(0, len(often), _FILES_OF_LINE):
+        files = often[at : at + _FILES_OF_LINE]
+        own = [miss for miss in group if _found_at(miss, corpus.tree) in files]
         checks = tuple(TreeCheck(CheckKind.FILE, path) for path in files) if corpus.tree is not None else ()
         names = tuple(name for path in files for name in (f"base:{path.rpartition('/')[2].lower()}", f"read:{path}"))
         text = f"Files that many sessions need: {listed(map(code, files))}."
@@ -157,9 +166,9 @@ def _is_source(path: str, tree: Tree | None) -> bool:
     return is_there and not _TESTS.search(path) and not is_knowledge(path) and not _DATED.search(path)
 
 
-def _found_at(one: SessionMiss, tree: Tree | None) -> str:
+def _found_at(miss: SessionMiss, tree: Tree | None) -> str:
     """Return where the session found it, as far as that is still there."""
-    place = one.near(one.signal.found_at.path) if one.signal.found_at is not None else ""
+    place = miss.near(miss.signal.found_at.path) if miss.signal.found_at is not None else ""
     return place if "/" in place and not place.startswith("/") and (tree is None or tree.has(place)) else ""
 
 
@@ -176,23 +185,23 @@ def _proposal(
     subject: str,
     names: tuple[str, ...],
 ) -> LessonProposal:
-    topics = dict.fromkeys(corpus.topic_of.get(id(one.signal), "") for one in group)
+    topics = dict.fromkeys(corpus.topic_of.get(id(miss.signal), "") for miss in group)
     return LessonProposal(
-        LessonKind.LOCATION,
-        key,
-        text,
-        tuple(LessonEvidence(one.signal.session, one.signal.line, one.signal.file) for one in group),
-        _calls(group),
-        names,
-        checks,
-        subject,
+        kind=LessonKind.LOCATION,
+        key=key,
+        text=text,
+        evidence=tuple(LessonEvidence(miss.signal.session, miss.signal.line, miss.signal.file) for miss in group),
+        calls=_calls(group),
+        names=names,
+        checks=checks,
+        subject=subject,
         topics=tuple(topic for topic in topics if topic),
     )
 
 
 def _sessions(group: list[SessionMiss]) -> int:
-    return len({one.signal.session for one in group})
+    return len({miss.signal.session for miss in group})
 
 
 def _calls(group: list[SessionMiss]) -> int:
-    return sum(max(1, one.signal.cost.calls if one.signal.cost else 1) for one in group)
+    return sum(max(1, miss.signal.cost.calls if miss.signal.cost else 1) for miss in group)

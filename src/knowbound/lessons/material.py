@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from knowbound.lessons.verifying import Tree
 
 MATERIAL_VERSION = 6  # raise it when the same trace gives other material: stored one is made again
-_FOLLOWED = 8  # commands after one that failed
+_MOST_FOLLOWS = 8  # commands after one that failed
 _MOST_FAILURES, _MOST_PROMPTS, _MOST_READ = 200, 300, 200
 _LONGEST_PROMPT = 400  # a longer one is a task, not a correction
-_REASON = 160
-_TAIL = 6_000  # characters of an output that are looked through
+_REASON_CHARACTERS = 160
+_TAIL_CHARACTERS = 6_000  # characters of an output that are looked through
 _STOPPED = frozenset({Outcome.REJECTED, Outcome.CANCELLED, Outcome.UNKNOWN, Outcome.TIMEOUT})
 
 
@@ -74,13 +74,13 @@ class Material(msgspec.Struct):
 
 def material_of(events: Iterable[Event], first: Start, file: str) -> list[Material]:
     """The material of each session in a stream of events."""
-    reading = _Reading(first, file)
+    reading = _SessionReader(first, file)
     done: list[Material] = []
     for event in events:
         if isinstance(event, Start):
             if reading.started and event.session != reading.found.session:
                 done.append(reading.found)
-                reading = _Reading(event, file)
+                reading = _SessionReader(event, file)
             reading.start(event)
         elif isinstance(event, Prompt):
             reading.prompt(event)
@@ -90,7 +90,7 @@ def material_of(events: Iterable[Event], first: Start, file: str) -> list[Materi
     return [*done, reading.found]
 
 
-class _Reading:
+class _SessionReader:
     """Follows the commands of one session."""
 
     def __init__(self, start: Start, file: str) -> None:
@@ -117,7 +117,8 @@ class _Reading:
             self.found.said.append(UserText(" ".join(redact(text).split()), self._turn, line))
 
     def call(self, call: ToolCall, step: Step) -> None:
-        if call.outcome is Outcome.REJECTED and (said := SAID_INSTEAD.search(call.text[-_TAIL:])):
+        """Keep what a call shows: the user's words of a rejection, an edit, a file that was read, a command."""
+        if call.outcome is Outcome.REJECTED and (said := SAID_INSTEAD.search(call.text[-_TAIL_CHARACTERS:])):
             self._say(said["said"], call.line)
         if call.kind is ToolKind.EDIT:
             if call.outcome is Outcome.OK:
@@ -127,25 +128,26 @@ class _Reading:
             if len(self.found.read) < _MOST_READ and path[:1] not in ("/", "~", "") and path not in self.found.read:
                 self.found.read.append(redact(path))
         elif command := first_text(call.input or {}, COMMAND_KEYS):
-            work = dict.fromkeys(one.text for one in read_line(command, self.found.project))
-            self._command(call, step, list(work))
+            invocations = dict.fromkeys(invocation.text for invocation in read_line(command, self.found.project))
+            self._command(call, step, list(invocations))
 
-    def _command(self, call: ToolCall, step: Step, work: list[str]) -> None:
-        if call.outcome in _STOPPED or not work:
+    def _command(self, call: ToolCall, step: Step, invocations: list[str]) -> None:
+        """Add a command to the failures that it follows; one that was called wrongly is a new failure."""
+        if call.outcome in _STOPPED or not invocations:
             return
-        failed, edited = call.outcome is Outcome.ERROR, self._edited.get(step.agent_id, 0)
-        own = self._open.setdefault(step.agent_id, [])
-        for failure, before in own:
-            failure.next.append(Follow(work, not failed, edited > before))
-        own[:] = [one for one in own if len(one[0].next) < _FOLLOWED]
+        failed, edits = call.outcome is Outcome.ERROR, self._edited.get(step.agent_id, 0)
+        followed = self._open.setdefault(step.agent_id, [])
+        for failure, edits_before in followed:
+            failure.next.append(Follow(invocations, ok=not failed, edited=edits > edits_before))
+        followed[:] = [(failure, before) for failure, before in followed if len(failure.next) < _MOST_FOLLOWS]
         if failed and len(self.found.failures) < _MOST_FAILURES and (misused := misused_line(call.text)):
-            failure = Failure(work, call.line, step.path, excerpt(misused, _REASON))
+            failure = Failure(invocations, call.line, step.path, excerpt(misused, _REASON_CHARACTERS))
             self.found.failures.append(failure)
-            own.append((failure, edited))
+            followed.append((failure, edits))
 
 
 SEVERAL = 2  # sessions in which the same has to happen: what happens once is an accident
-_EVIDENCE = 5
+_MOST_EVIDENCE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +193,7 @@ class LessonProposal:
     @property
     def sessions(self) -> int:
         """Return the number of sessions with the event."""
-        return len({one.session for one in self.evidence})
+        return len({evidence.session for evidence in self.evidence})
 
 
 def code(text: str) -> str:
@@ -209,6 +211,6 @@ def listed(parts: Iterable[str]) -> str:
 def first_of_each(evidence: Iterable[LessonEvidence]) -> list[LessonEvidence]:
     """One line of each session, the first few."""
     found: dict[str, LessonEvidence] = {}
-    for one in evidence:
-        found.setdefault(one.session, one)
-    return list(found.values())[:_EVIDENCE]
+    for example in evidence:
+        found.setdefault(example.session, example)
+    return list(found.values())[:_MOST_EVIDENCE]

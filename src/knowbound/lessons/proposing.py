@@ -48,7 +48,7 @@ def lessons_of(corpus: Corpus) -> list[Lesson]:
             lesson = lesson_of(proposal, corpus)
             if lesson is not None:
                 found.setdefault(lesson.id, lesson)
-    return sorted(found.values(), key=lambda one: (-one.saves, one.id))
+    return sorted(found.values(), key=lambda lesson: (-lesson.saves, lesson.id))
 
 
 def lesson_of(proposal: LessonProposal, corpus: Corpus, by: str = "rules", title: str = "") -> Lesson | None:
@@ -102,14 +102,14 @@ def is_written(text: str, file: str, tree: Tree) -> bool:
 def within_budget(lessons: Iterable[Lesson], lines: int, tokens: int) -> list[Lesson]:
     """Return the most useful lessons that fit: agents read a short knowledge file, not a long one."""
     kept: list[Lesson] = []
-    for lesson in sorted(lessons, key=lambda one: (-one.saves, one.id)):
+    for lesson in sorted(lessons, key=lambda lesson: (-lesson.saves, lesson.id)):
         if len(kept) < lines and sum(map(tokens_of, kept)) + tokens_of(lesson) <= tokens:
             kept.append(lesson)
     return kept
 
 
 def tokens_of(lesson: Lesson) -> int:
-    """Tokens of its line, at four characters each."""
+    """Return the tokens of its line, at four characters each, with the bullet and the line end."""
     return (len(lesson.text) + 6) // 4
 
 
@@ -177,16 +177,17 @@ def propose(
         made=utc_now(),
     )
     with closing(KeptLessons(settings.home)) as store:
-        known = store.lessons(project)
-        if (before := next((one for one in known if one.id == lesson.id), None)) is not None:
+        lessons = store.lessons(project)
+        if (before := next((other for other in lessons if other.id == lesson.id), None)) is not None:
             return before
-        if sum(one.by == BY_AGENT and one.status is LessonStatus.NEW for one in known) >= _MOST_WAITING:
+        if sum(other.by == BY_AGENT and other.status is LessonStatus.NEW for other in lessons) >= _MOST_WAITING:
             raise InputError("lesson-unfit", f"{_MOST_WAITING} proposals wait for a person already: knowbound learn")
         store.keep([lesson])
     return lesson
 
 
 def _checks(path: str, symbol: str, command: str) -> list[TreeCheck]:
+    """Return what the tree has to confirm: the symbol in its file or else the file, and the command's script."""
     checks = []
     if symbol:
         checks.append(TreeCheck(CheckKind.SYMBOL, path, symbol))

@@ -28,10 +28,12 @@ class Tree(Checkout):
             if len(self._questions) >= _MOST_QUESTIONS:
                 return None
             found = investigate(f"where is `{symbol}` defined", self.root)
-            graded = [one for one in found.evidence if one.cls is EvidenceClass.FILE_SEARCH and one.target == symbol]
-            best = max((one.quality for one in graded), default=Quality.NONE, key=list(Quality).index)
+            graded = [
+                shown for shown in found.evidence if shown.cls is EvidenceClass.FILE_SEARCH and shown.target == symbol
+            ]
+            best = max((shown.quality for shown in graded), default=Quality.NONE, key=list(Quality).index)
             strong = found.outcome == SUCCESS and found.sources and best in (Quality.STRONG, Quality.VERIFIED)
-            files = {one.path for one in found.sources[:_SOURCES_SEEN]} if strong else set()
+            files = {source.path for source in found.sources[:_SOURCES_SEEN]} if strong else set()
             source = found.sources[0] if len(files) == 1 else None  # of several, which one is meant is not known
             self._questions[symbol] = TreeLine(source.path, source.line, best) if source else None
         return self._questions[symbol]
@@ -45,24 +47,24 @@ class TreeVerdict(NamedTuple):
 
 
 def verify(checks: Sequence[TreeCheck], tree: Tree | None) -> TreeVerdict:
-    """All checks have to hold; the place shown is that of the first that has one."""
+    """Return the verdict: verified if all checks hold, by the weakest quality and the first place that one shows."""
     if tree is None or not checks:
         return TreeVerdict(None)
     places: list[TreeLine] = []
     for check in checks:
-        place = _place(check, tree)
+        place = _confirmed_at(check, tree)
         if place is None:
             return TreeVerdict(None, check_words(check))
         places.append(place)
     shown = next((place for place in places if place.path), None)
-    quality = min((place.quality for place in places), key=lambda one: list(Quality).index(Quality(one)))
+    quality = min((place.quality for place in places), key=lambda quality: list(Quality).index(Quality(quality)))
     return TreeVerdict(Verified(str(quality), shown.path if shown else ".", shown.line if shown else 0))
 
 
 _HOLDS = TreeLine("")  # it holds, and no line shows it
 
 
-def _place(check: TreeCheck, tree: Tree) -> TreeLine | None:
+def _confirmed_at(check: TreeCheck, tree: Tree) -> TreeLine | None:
     """Return where a check is confirmed; None where it is not."""
     match check.kind:
         case CheckKind.FILE:

@@ -34,8 +34,8 @@ from knowbound.review.proposing import Proposed, diff_of
 from knowbound.store.screens import Fix
 
 SETTINGS = ".claude/settings.json"
-_LEAST = 2  # sessions that broke a rule
-_OFTEN_OBEYED = 0.7  # share from which a rule needs no gate
+_LEAST_SESSIONS = 2  # sessions that broke a rule
+_OBEYED_SHARE = 0.7  # share from which a rule needs no gate
 _EXAMPLES = 5
 _HUSKY = ".husky/pre-commit"
 _SCRIPT = re.compile(r"[\w:.-]{1,60}")
@@ -56,33 +56,38 @@ _AT_COMMIT = """grep -qE '"command": *"[^"]*git( -C [^" ]+)? commit' || exit 0; 
 def enforce_actions(found: RulesFound, settings: Settings) -> list[Proposed]:
     """Return an action for each rule that agents ignore, the most ignored first."""
     checkout = Checkout(settings.root)
-    ignored = [one for one in summaries(found.checks) if _is_ignored(one)]
-    fixes = {one.rule.key: _gate_fix(one.rule, checkout, settings) for one in ignored}
-    words = shorter([one.rule for one in ignored if fixes[one.rule.key] is None], settings)
+    ignored = [summary for summary in summaries(found.checks) if _is_ignored(summary)]
+    fixes = {summary.rule.key: _gate_fix(summary.rule, checkout, settings) for summary in ignored}
+    words = shorter([summary.rule for summary in ignored if fixes[summary.rule.key] is None], settings)
     return [
-        _action(one, found, fixes[one.rule.key] or _earlier_fix(one.rule, words.get(one.rule.key, ""), settings))
-        for one in ignored
+        _action(
+            summary,
+            found,
+            fixes[summary.rule.key] or _earlier_fix(summary.rule, words.get(summary.rule.key, ""), settings),
+        )
+        for summary in ignored
     ]
 
 
-def _is_ignored(one: RuleSummary) -> bool:
-    share = one.obeyed.value
-    return one.violated + one.partly >= _LEAST and (share is None or share < _OFTEN_OBEYED)
+def _is_ignored(summary: RuleSummary) -> bool:
+    share = summary.obeyed.value
+    return summary.violated + summary.partly >= _LEAST_SESSIONS and (share is None or share < _OBEYED_SHARE)
 
 
-def _action(one: RuleSummary, found: RulesFound, fix: Fix | None) -> Proposed:
-    checks = [check for check in found.checks if check.rule.key == one.rule.key and check.is_broken]
-    id_ = action_id(ActionKind.ENFORCE, one.rule.key)
-    title = f"{one.rule.file}:{one.rule.line} is ignored: {' '.join(one.rule.text.split())}"
-    reminded = f"; the user reminded {one.reminders} times" if one.reminders else ""
-    why = f"Violated in {one.violated} sessions and partly in {one.partly}; obeyed {one.obeyed}{reminded}."
+def _action(summary: RuleSummary, found: RulesFound, fix: Fix | None) -> Proposed:
+    checks = [check for check in found.checks if check.rule.key == summary.rule.key and check.is_broken]
+    id_ = action_id(ActionKind.ENFORCE, summary.rule.key)
+    title = f"{summary.rule.file}:{summary.rule.line} is ignored: {' '.join(summary.rule.text.split())}"
+    reminded = f"; the user reminded {summary.reminders} times" if summary.reminders else ""
+    why = f"Violated in {summary.violated} sessions and partly in {summary.partly}; obeyed {summary.obeyed}{reminded}."
     evidence = [Example(check.session, check.trace, check.finding.at_line) for check in checks][:_EXAMPLES]
     by = next((check.finding.by for check in checks if check.finding.by), "rules")
     action = Action(
-        id_, ActionKind.ENFORCE, title, why, ActionCost(sessions=one.violated + one.partly), evidence,
-        place=fix.patches[0].path if fix else one.rule.file, diff=diff_of(fix), by=by,
+        id_, ActionKind.ENFORCE, title, why, ActionCost(sessions=summary.violated + summary.partly), evidence,
+        place=fix.patches[0].path if fix else summary.rule.file, diff=diff_of(fix), by=by,
     )  # fmt: skip
-    return Proposed(action, fix, one.violated + 0.5 * one.partly + 2.0 * one.reminders)
+    # A reminder counts for two violations: it cost the user, not only the agent.
+    return Proposed(action, fix, summary.violated + 0.5 * summary.partly + 2.0 * summary.reminders)
 
 
 def _gate_fix(rule: Rule, checkout: Checkout, settings: Settings) -> Fix | None:
@@ -90,8 +95,8 @@ def _gate_fix(rule: Rule, checkout: Checkout, settings: Settings) -> Fix | None:
     id_ = action_id(ActionKind.ENFORCE, rule.key)
     if patches := _gate(rule, checkout, settings):
         return Fix(id_, f"Enforce {rule.file}:{rule.line}", patches, needs_person=True)
-    own = scoped(rule, checkout, settings)
-    return Fix(id_, f"Say {rule.file}:{rule.line} where its files are", [own]) if own else None
+    rules_file = scoped(rule, checkout, settings)
+    return Fix(id_, f"Say {rule.file}:{rule.line} where its files are", [rules_file]) if rules_file else None
 
 
 def _earlier_fix(rule: Rule, text: str, settings: Settings) -> Fix | None:
@@ -104,6 +109,7 @@ def _earlier_fix(rule: Rule, text: str, settings: Settings) -> Fix | None:
 
 
 def _gate(rule: Rule, checkout: Checkout, settings: Settings) -> list[FilePatch]:
+    """Return the change that makes git or the client run the required commands, or deny a forbidden program."""
     commands = [command for words in required_runs(rule) if (command := _command(words, checkout))]
     if commands and len(commands) == len(required_runs(rule)):
         if _HUSKY in checkout.files:
@@ -129,6 +135,7 @@ def _command(words: Sequence[str], checkout: Checkout) -> str:
 
 
 def _husky(commands: Sequence[str], settings: Settings) -> list[FilePatch]:
+    """Return the change that adds the missing commands to Husky's hook before a commit."""
     before = read_below(settings.root, _HUSKY)
     lines = before.decode("utf-8", "replace").splitlines()
     new = [command for command in commands if command not in lines]
@@ -140,16 +147,17 @@ def _settings_patch(settings: Settings, change: Callable[[dict[str, Any]], bool]
     """Return the change of Claude Code's project settings; nothing if they cannot be read or have it already."""
     before = read_below(settings.root, SETTINGS)
     try:
-        known = json.loads(before) if before.strip() else {}
+        client_settings = json.loads(before) if before.strip() else {}
     except ValueError:
         return []
-    if not isinstance(known, dict) or not change(known):
+    if not isinstance(client_settings, dict) or not change(client_settings):
         return []
-    return [FilePatch(SETTINGS, before, (json.dumps(known, indent=2, ensure_ascii=False) + "\n").encode())]
+    return [FilePatch(SETTINGS, before, (json.dumps(client_settings, indent=2, ensure_ascii=False) + "\n").encode())]
 
 
-def _with_hook(known: dict[str, Any], command: str) -> bool:
-    hooks = known.setdefault("hooks", {})
+def _with_hook(client_settings: dict[str, Any], command: str) -> bool:
+    """Add a hook that runs the command before a commit; False if it is there, or the settings have another form."""
+    hooks = client_settings.setdefault("hooks", {})
     events = hooks.setdefault("PreToolUse", []) if isinstance(hooks, dict) else None
     if not isinstance(events, list):
         return False
@@ -160,8 +168,9 @@ def _with_hook(known: dict[str, Any], command: str) -> bool:
     return True
 
 
-def _with_denied(known: dict[str, Any], programs: Sequence[str]) -> bool:
-    permissions = known.setdefault("permissions", {})
+def _with_denied(client_settings: dict[str, Any], programs: Sequence[str]) -> bool:
+    """Add the denial of programs; False if all are denied, or the settings have another form."""
+    permissions = client_settings.setdefault("permissions", {})
     denied = permissions.setdefault("deny", []) if isinstance(permissions, dict) else None
     if not isinstance(denied, list):
         return False
@@ -172,7 +181,7 @@ def _with_denied(known: dict[str, Any], programs: Sequence[str]) -> bool:
 
 RULES_FOLDER = ".claude/rules"
 _EARLY_LINES = 40  # of a file: what is there is read first
-_SHORTER = 0.85  # of the old length, at most
+_SHORTER_SHARE = 0.85  # of the old length, at most
 _MOST_GLOBS = 4
 _SPAN = re.compile(r"`([^`]+)`")
 _ENDING = re.compile(r"(?:\*\*/)?\*?(\.[A-Za-z]\w{0,7})")
@@ -242,7 +251,7 @@ def problem_of(old: str, new: str) -> str:
     """Return why a wording is not the same rule in fewer words; "" if it is."""
     if clean_line(new) != new or new.lstrip("-*+# ") != new:
         return "it is not one plain line"
-    if len(new) > _SHORTER * len(old):
+    if len(new) > _SHORTER_SHARE * len(old):
         return "it is not clearly shorter"
     before, after = _names(old), _names(new)
     if missing := sorted(before - after):

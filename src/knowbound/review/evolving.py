@@ -33,8 +33,8 @@ from knowbound.text.digest import digest_of
 from knowbound.text.printable import estimated_tokens
 from knowbound.text.redact import redact
 
-_HALF = 0.5
-_FEWEST = 4  # samples of the half that is not shown
+_UNSEEN_SHARE = 0.5
+_FEWEST_UNSEEN = 4  # samples of the half that is not shown
 _MOST_TOKENS = 12_000  # of a file
 
 
@@ -70,16 +70,19 @@ def evolve(
         raise InputError(
             "no-evolving", f"{relative} holds a secret or more than {_MOST_TOKENS:,} tokens: it is not sent to a model."
         )
-    unseen = frozenset(set_.held_out(_HALF))
+    unseen = frozenset(set_.held_out(_UNSEEN_SHARE))
     failures = _failures(Evaluations(settings.home).newest(Origin.WRITTEN), set_, unseen)
-    problems = [f"- {one.title}" for one in actions if one.place == relative]
+    problems = [f"- {action.title}" for action in actions if action.place == relative]
     if not failures and not problems:
         return Evolved(
             None, f"Nothing failed in the half that is shown, and nothing is known to be wrong in {relative}."
         )
-    rest = tuple(sample for sample in set_.samples if sample.id in unseen)
-    if len(rest) < _FEWEST:
-        return Evolved(None, f"The other half has {len(rest)} samples: at least {_FEWEST} are needed to try a rewrite.")
+    unseen_samples = tuple(sample for sample in set_.samples if sample.id in unseen)
+    if len(unseen_samples) < _FEWEST_UNSEEN:
+        return Evolved(
+            None,
+            f"The other half has {len(unseen_samples)} samples: at least {_FEWEST_UNSEEN} are needed to try a rewrite.",
+        )
     inputs = {
         "path": relative,
         "file": text,
@@ -92,11 +95,12 @@ def evolve(
     after = asked.value.text if asked.value.text.endswith("\n") or not text.endswith("\n") else asked.value.text + "\n"
     if after == text:
         return Evolved(None, "The model leaves the file as it is.")
-    half = SampleSet(set_.path, rest, digest_of(["evolve", set_.sha256]))
-    fewer, words = _tried(path, relative, after, half, settings, executor, progress)
-    if fewer:
+    half = SampleSet(set_.path, unseen_samples, digest_of(["evolve", set_.sha256]))
+    is_worse, words = _tried(path, relative, after, half, settings, executor, progress)
+    if is_worse:
         return Evolved(
-            None, f"Not offered: the rewrite does worse on the {len(rest)} samples it was not made from. {words}"
+            None,
+            f"Not offered: the rewrite does worse on the {len(unseen_samples)} samples it was not made from. {words}",
         )
     tokens = f"{estimated_tokens(text):,} → {estimated_tokens(after):,} tokens"
     title = f"{relative} rewritten from {len(failures)} failed samples ({tokens}): {' '.join(asked.value.why.split())}"
@@ -116,13 +120,13 @@ def _failures(evaluation: Evaluation | None, set_: SampleSet, unseen: frozenset[
     if evaluation is None or evaluation.sha256 != set_.sha256:
         raise InputError("no-evolving", "The newest evaluation is of another test set. First: knowbound eval")
     prompts = {sample.id: sample.prompt for sample in set_.samples}
-    return [_failure(one, prompts[one.sample]) for one in evaluation.causes if one.sample not in unseen]
+    return [_failure(cause, prompts[cause.sample]) for cause in evaluation.causes if cause.sample not in unseen]
 
 
-def _failure(one: SampleCause, prompt: str) -> str:
-    place = f" · {one.path}:{one.line}: {one.quote}" if one.quote else ""
-    expected = f" · right answer: {one.expected}" if one.expected else ""
-    return f"- {' '.join(prompt.split())} · {one.cause.value}: {one.why}{place}{expected}"
+def _failure(cause: SampleCause, prompt: str) -> str:
+    place = f" · {cause.path}:{cause.line}: {cause.quote}" if cause.quote else ""
+    expected = f" · right answer: {cause.expected}" if cause.expected else ""
+    return f"- {' '.join(prompt.split())} · {cause.cause.value}: {cause.why}{place}{expected}"
 
 
 def _problem(before: str, after: str) -> str:
@@ -131,11 +135,11 @@ def _problem(before: str, after: str) -> str:
         return "the file would be empty"
     if (new := estimated_tokens(after)) > (old := estimated_tokens(before)):
         return f"it has {new:,} tokens, the file {old:,}: it must not be longer"
-    names = [_name(text) for text in (before, after)]
-    return "the name in the front matter has changed" if names[0] != names[1] else ""
+    return "the name in the front matter has changed" if _name_line(before) != _name_line(after) else ""
 
 
-def _name(text: str) -> str:
+def _name_line(text: str) -> str:
+    """Return the line of the front matter that names a skill; "" if there is none."""
     front = text.split("\n---", 1)[0] if text.startswith("---\n") else ""
     return next((line for line in front.split("\n") if line.startswith("name:")), "")
 
@@ -149,7 +153,7 @@ def _tried(
     executor: Executor | None,
     progress: Callable[[RunProgress], None] | None,
 ) -> tuple[bool, str]:
-    """Run the half with the file as it is and with the rewrite: whether fewer are answered, and the verdict."""
+    """Run the half with the file as it is and with the rewrite; return whether fewer are answered, and the verdict."""
     with tempfile.TemporaryDirectory(prefix="knowbound-evolve-") as folder:
         file = Path(folder) / Path(relative).name
         file.write_text(after, "utf-8", errors="surrogateescape")

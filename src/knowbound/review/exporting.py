@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any
 
 from knowbound.config import Settings
-from knowbound.core.audit import AuditedSession, Support
+from knowbound.core.audit import AuditedSession, AuditedTurn, Support
 from knowbound.core.quality import Metric, QualityTurn
 from knowbound.core.signal import Findings, Signal
 from knowbound.kms.opening import open_index, open_quality_log
@@ -16,7 +16,7 @@ from knowbound.text.redact import redact
 
 _SCORES = {Support.SUPPORTED: 1.0, Support.CONTRADICTED: 0.0}
 _GROUPS = (("injected", "injected_items"), ("pulled", "pulled_items"), ("other", "other_items"))
-_LONGEST = 2000
+_TEXT_CHARACTERS = 2000
 Rows = dict[str, list[dict[str, Any]]]
 
 
@@ -24,23 +24,24 @@ def table_rows(
     found: Sequence[Findings], signals: Sequence[Signal], audited: Sequence[AuditedSession], settings: Settings
 ) -> Rows:
     """Return the rows of every table; texts are without secrets."""
-    turns_of = {(one.session, turn.turn): turn for one in audited for turn in one.turns}
+    turns_of = {(session.session, turn.turn): turn for session in audited for turn in session.turns}
     rows: Rows = {"sessions": [], "turns": [], "signals": [], "claims": [], "items": [], "verdicts": []}
-    for one in found:
+    for session in found:
         rows["sessions"].append(
             {
-                "session": one.session, "agent": one.agent, "project": one.project, "started": one.started,
-                "ended": one.ended, "version": one.version, "turns": len(one.turns), "tool_calls": one.tool_calls,
-                "signals": len(one.signals), "lines": one.lines, "file": one.files[0] if one.files else None,
+                "session": session.session, "agent": session.agent, "project": session.project,
+                "started": session.started, "ended": session.ended, "version": session.version,
+                "turns": len(session.turns), "tool_calls": session.tool_calls, "signals": len(session.signals),
+                "lines": session.lines, "file": session.files[0] if session.files else None,
             }
         )  # fmt: skip
-        for turn in one.turns:
+        for turn in session.turns:
             row: dict[str, Any] = {
-                "session": one.session, "turn": turn.index, "time": turn.time, "author": str(turn.author),
+                "session": session.session, "turn": turn.index, "time": turn.time, "author": str(turn.author),
                 "prompt": _text(turn.prompt), "steps": turn.steps, "calls": turn.calls, "file": turn.file,
                 "line": turn.line,
             }  # fmt: skip
-            if judged := turns_of.get((one.session, turn.index)):
+            if judged := turns_of.get((session.session, turn.index)):
                 row |= {name: str(getattr(judged, name)) for name in ("intent", "diagnosis", "confidence", "model")}
                 row |= {"skill": judged.skill, "by": judged.by}
             rows["turns"].append(row)
@@ -49,15 +50,17 @@ def table_rows(
         row |= {name: _text(str(getattr(signal, name) or "")) for name in ("query", "path", "text")}
         row |= {name: str(getattr(signal, name) or "") for name in ("type", "status", "ending")}
         rows["signals"].append({**row, "by": signal.by or "rules"})
-    for session in audited:
-        for judged in session.turns:
-            for claim in judged.claims:
-                about = {"session": judged.session, "turn": judged.turn, "file": judged.file, "line": claim.line}
-                about |= {"kind": str(claim.kind), "support": str(claim.support), "important": claim.important}
-                rows["claims"].append({**about, "text": _text(claim.text), "why": _text(claim.why), "by": claim.by})
+    rows["claims"] = [row for session in audited for turn in session.turns for row in _claims(turn)]
     rows["items"] = list(_items(settings))
     rows["verdicts"] = [row for turn in _logged(settings) for row in _verdicts(turn)]
     return rows
+
+
+def _claims(turn: AuditedTurn) -> Iterator[dict[str, Any]]:
+    for claim in turn.claims:
+        row = {"session": turn.session, "turn": turn.turn, "file": turn.file, "line": claim.line}
+        row |= {"kind": str(claim.kind), "support": str(claim.support), "important": claim.important}
+        yield {**row, "text": _text(claim.text), "why": _text(claim.why), "by": claim.by}
 
 
 def evaluations(audited: Sequence[AuditedSession], settings: Settings) -> Iterator[EvaluationEvent]:
@@ -75,6 +78,7 @@ def evaluations(audited: Sequence[AuditedSession], settings: Settings) -> Iterat
         for row in _verdicts(logged):
             for metric in Metric:
                 is_so, at = bool(row[metric]), (logged.session_id, logged.turn_id, logged.timestamp)
+                # 1 is good for every metric: that an item was contradicted is bad.
                 score = float(is_so != (metric is Metric.CONTRADICTED))
                 label = "yes" if is_so else "no"
                 yield EvaluationEvent(
@@ -84,12 +88,13 @@ def evaluations(audited: Sequence[AuditedSession], settings: Settings) -> Iterat
 
 def _items(settings: Settings) -> Iterator[dict[str, Any]]:
     with closing(open_index(settings)) as index:
-        for one in index.all_items():
-            item = one.item
+        for indexed in index.all_items():
+            item = indexed.item
             yield {
-                "item": item.id, "backend": one.backend, "type": str(item.type), "source": str(item.source),
+                "item": item.id, "backend": indexed.backend, "type": str(item.type), "source": str(item.source),
                 "subject": item.subject, "content": _text(item.content), "confidence": item.confidence,
-                "flag": str(item.flag.kind) if item.flag else None, "served": one.served, "confirmed": item.timestamp,
+                "flag": str(item.flag.kind) if item.flag else None, "served": indexed.served,
+                "confirmed": item.timestamp,
             }  # fmt: skip
 
 
@@ -108,4 +113,4 @@ def _verdicts(turn: QualityTurn) -> Iterator[dict[str, Any]]:
 
 
 def _text(text: str) -> str:
-    return redact(text)[:_LONGEST]
+    return redact(text)[:_TEXT_CHARACTERS]

@@ -30,40 +30,43 @@ from knowbound.text.clock import utc_now
 from knowbound.user_files import PRIVATE_FILE, make_folder
 
 _WAITING = (LessonStatus.NEW, LessonStatus.ACCEPTED, LessonStatus.STALE)
-_SECONDS, _BYTES = 20.0, 200_000  # of one git command
+_GIT_SECONDS, _GIT_BYTES = 20.0, 200_000  # of one command
 
 
 def known_fixes(settings: Settings) -> tuple[Reviewed | None, dict[str, DecidedFix]]:
     """Return the newest screen, and every decision by the id of its action. Finishes what a killed process began."""
     with _locked(settings.home), closing(Screens(settings.home)) as screens:
-        decided = {one.fix.id: one for one in screens.fixes()}
-        for one in decided.values():
-            if one.state is FixState.PENDING:
-                decided[one.fix.id] = _finished(one, settings, screens)
+        decided = {decision.fix.id: decision for decision in screens.fixes()}
+        for decision in decided.values():
+            if decision.state is FixState.PENDING:
+                decided[decision.fix.id] = _finish_writing(decision, settings, screens)
         return screens.newest(SCREEN, Reviewed), decided
 
 
-def _finished(one: DecidedFix, settings: Settings, screens: Screens) -> DecidedFix:
+def _finish_writing(decision: DecidedFix, settings: Settings, screens: Screens) -> DecidedFix:
     """Write the files that a killed process did not come to; a file that has changed since stays as it is."""
-    write_patches(settings.root, [one for one in one.fix.patches if read_below(settings.root, one.path) == one.before])
-    _written(one.fix, one.time, settings)
-    screens.keep_fix(one.fix, FixState.APPLIED, one.time)
-    return DecidedFix(one.fix, FixState.APPLIED, one.time)
+    write_patches(
+        settings.root,
+        [patch for patch in decision.fix.patches if read_below(settings.root, patch.path) == patch.before],
+    )
+    _mark_line_written(decision.fix, decision.time, settings)
+    screens.keep_fix(decision.fix, FixState.APPLIED, decision.time)
+    return DecidedFix(decision.fix, FixState.APPLIED, decision.time)
 
 
 def line_of(id_: str, settings: Settings) -> Fix | None:
     """Return the fix that writes the line of a lesson that waits for a person, or takes a stale line out."""
     with closing(KeptLessons(settings.home)) as kept:
-        known = kept.lessons()
-    lesson = next((one for one in known if one.id == id_ and one.status in _WAITING), None)
+        lessons = kept.lessons()
+    lesson = next((lesson for lesson in lessons if lesson.id == id_ and lesson.status in _WAITING), None)
     if lesson is None:
         return None
-    return line_fix(lesson, [one for one in known if one.project == lesson.project], settings)
+    return line_fix(lesson, [other for other in lessons if other.project == lesson.project], settings)
 
 
 def rejectable(id_: str, reviewed: Reviewed | None) -> Fix | None:
     """Return the fix of a shown action, or for one without a repair a fix that changes nothing; None if not shown."""
-    action = next((one for one in reviewed.actions if one.id == id_), None) if reviewed else None
+    action = next((action for action in reviewed.actions if action.id == id_), None) if reviewed else None
     if reviewed is None or action is None:
         return None
     return reviewed.fixes.get(id_) or Fix(id_, action.title)
@@ -95,12 +98,12 @@ def apply_fix(fix: Fix, settings: Settings, by: str) -> None:
         check_patches(settings.root, fix.patches, f"knowbound fix {fix.id}")
         screens.keep_fix(fix, FixState.PENDING, now)
         write_patches(settings.root, fix.patches)
-        _written(fix, now, settings)
+        _mark_line_written(fix, now, settings)
         screens.keep_fix(fix, FixState.APPLIED, now)
     sync_files(settings)
 
 
-def _written(fix: Fix, time: str, settings: Settings) -> None:
+def _mark_line_written(fix: Fix, time: str, settings: Settings) -> None:
     """Remember that the line of a lesson is written, so that `learn` watches it."""
     if fix.is_written_line and fix.lesson is not None:
         mark_written(fix.lesson, time, fix.patches, settings.home)
@@ -114,18 +117,18 @@ def reject_fix(fix: Fix, settings: Settings) -> None:
         screens.keep_fix(fix, FixState.REJECTED, utc_now())
 
 
-def restore_fix(one: DecidedFix, settings: Settings) -> None:
+def restore_fix(decision: DecidedFix, settings: Settings) -> None:
     """Show a rejected action again."""
-    if one.fix.lesson is not None and one.fix.lesson.id == one.fix.id:
-        decide(one.fix.lesson, LessonStatus.NEW, settings.home)
+    if decision.fix.lesson is not None and decision.fix.lesson.id == decision.fix.id:
+        decide(decision.fix.lesson, LessonStatus.NEW, settings.home)
     with closing(Screens(settings.home)) as screens:
-        screens.keep_fix(one.fix, FixState.UNDONE, utc_now())
+        screens.keep_fix(decision.fix, FixState.UNDONE, utc_now())
 
 
-def undo_of(one: DecidedFix, settings: Settings) -> list[FilePatch]:
+def undo_of(decision: DecidedFix, settings: Settings) -> list[FilePatch]:
     """Return the changes that take a fix back. Raises InputError with the reverse diff if its lines changed since."""
     patches = []
-    for patch in one.fix.patches:
+    for patch in decision.fix.patches:
         back = moved_to(patch.reversed(), read_below(settings.root, patch.path))
         if back is None:
             raise InputError(
@@ -137,20 +140,20 @@ def undo_of(one: DecidedFix, settings: Settings) -> list[FilePatch]:
     return patches
 
 
-def undo_fix(one: DecidedFix, patches: list[FilePatch], settings: Settings, by: str) -> None:
+def undo_fix(decision: DecidedFix, patches: list[FilePatch], settings: Settings, by: str) -> None:
     """Take a fix back as it was shown."""
     with _locked(settings.home), closing(Screens(settings.home)) as screens:
-        check_patches(settings.root, patches, f"knowbound fix --undo {one.fix.id}")
+        check_patches(settings.root, patches, f"knowbound fix --undo {decision.fix.id}")
         write_patches(settings.root, patches)
-        screens.keep_fix(one.fix, FixState.UNDONE, utc_now())
-        if one.fix.is_written_line and one.fix.lesson is not None:
+        screens.keep_fix(decision.fix, FixState.UNDONE, utc_now())
+        if decision.fix.is_written_line and decision.fix.lesson is not None:
             with closing(KeptLessons(settings.home)) as kept:
-                kept.keep([replace(one.fix.lesson, status=LessonStatus.NEW, applied=None)])
+                kept.keep([replace(decision.fix.lesson, status=LessonStatus.NEW, applied=None)])
     sync_files(settings)
-    if one.fix.item:
+    if decision.fix.item:
         with closing(open_knowledge_store(settings, by=by)) as store:
-            store.unflag(one.fix.item)
-            store.delete(one.fix.successor, "knowbound fix --undo")
+            store.unflag(decision.fix.item)
+            store.delete(decision.fix.successor, "knowbound fix --undo")
 
 
 def commit_on_branch(fix: Fix, settings: Settings) -> str:
@@ -162,7 +165,7 @@ def commit_on_branch(fix: Fix, settings: Settings) -> str:
     added = {"GIT_INDEX_FILE": str(index)}
 
     def git(*arguments: str) -> str:
-        ran = run_git(settings.root, *arguments, seconds=_SECONDS, output_bytes=_BYTES, added=added)
+        ran = run_git(settings.root, *arguments, seconds=_GIT_SECONDS, output_bytes=_GIT_BYTES, added=added)
         if ran.code != 0:
             why = ran.err.decode("utf-8", "replace").strip().splitlines()
             raise InputError("no-branch", f"git {arguments[0]} failed: {why[-1] if why else 'unknown'}.")

@@ -48,34 +48,43 @@ def supersede_actions(settings: Settings) -> list[Proposed]:
         return []
     try:
         with closing(open_quality_log(settings)) as log, closing(Index(settings.home)) as index:
-            waiting = suggestions(log, index, settings.root)[:_MOST_ITEMS]
-            held = {one.item: index.known(one.item) for one in waiting}
+            suggested = suggestions(log, index, settings.root)[:_MOST_ITEMS]
+            indexed = {suggestion.item: index.known(suggestion.item) for suggestion in suggested}
     except KnowboundError:  # a store that does not answer; `quality corrections` says why
         return []
-    of_files = {id_: known[0].item for id_, known in held.items() if known and known[0].backend == FilesBackend.name}
-    return [_supersede(one, of_files.get(one.item), settings) for one in waiting]
+    first = {id_: copies[0] for id_, copies in indexed.items() if copies}
+    of_files = {id_: copy.item for id_, copy in first.items() if copy.backend == FilesBackend.name}
+    return [_supersede(suggestion, of_files.get(suggestion.item), settings) for suggestion in suggested]
 
 
-def _supersede(one: Suggestion, item: Item | None, settings: Settings) -> Proposed:
-    place = item.anchor.file if item and item.anchor else f"{ITEM}{one.item}"
-    id_ = action_id(ActionKind.SUPERSEDE, one.item)
-    title = f"{place}: “{short_line(one.content, _ITEM_TEXT)}” was contradicted"
+def _supersede(suggestion: Suggestion, item: Item | None, settings: Settings) -> Proposed:
+    place = item.anchor.file if item and item.anchor else f"{ITEM}{suggestion.item}"
+    id_ = action_id(ActionKind.SUPERSEDE, suggestion.item)
+    title = f"{place}: “{short_line(suggestion.content, _ITEM_TEXT)}” was contradicted"
     fix = None
-    if one.draft and item is None:
-        fix = Fix(id_, title, item=one.item, content=one.draft)
-    elif one.draft and item is not None and (patch := _item_patch(item, one.draft, settings)):
+    if suggestion.draft and item is None:
+        fix = Fix(id_, title, item=suggestion.item, content=suggestion.draft)
+    elif suggestion.draft and item is not None and (patch := _item_patch(item, suggestion.draft, settings)):
         fix = Fix(id_, title, [patch])
-    if fix and one.needs_person:
+    if fix and suggestion.needs_person:
         fix = replace(fix, needs_person=True)
-    often = "once" if one.contradictions == 1 else f"{one.contradictions} times"
-    said = f" It was said instead: {one.statement}" if one.statement else ""
-    why = f"{often.capitalize()} since {one.raised[:10]}.{said}"
-    evidence = [Example(one.session, "", 0)]
-    cost = ActionCost(sessions=one.contradictions)
+    often = "once" if suggestion.contradictions == 1 else f"{suggestion.contradictions} times"
+    correction = f" It was said instead: {suggestion.statement}" if suggestion.statement else ""
+    why = f"{often.capitalize()} since {suggestion.raised[:10]}.{correction}"
+    evidence = [Example(suggestion.session, "", 0)]
+    cost = ActionCost(sessions=suggestion.contradictions)
     action = Action(
-        id_, ActionKind.SUPERSEDE, title, why, cost, evidence, place=place, diff=diff_of(fix), by=one.judge or "rules"
+        id_,
+        ActionKind.SUPERSEDE,
+        title,
+        why,
+        cost,
+        evidence,
+        place=place,
+        diff=diff_of(fix),
+        by=suggestion.judge or "rules",
     )
-    return Proposed(action, fix, _WORTH_OF_TURN * one.contradictions)
+    return Proposed(action, fix, _WORTH_OF_TURN * suggestion.contradictions)
 
 
 def _item_patch(item: Item, draft: str, settings: Settings) -> FilePatch | None:
@@ -83,7 +92,7 @@ def _item_patch(item: Item, draft: str, settings: Settings) -> FilePatch | None:
     assert item.anchor is not None
     title = item.anchor.heading.rpartition(" > ")[2]
     heads = [f"{title}{sign}" for sign in (": ", "\n\n")] if title else []
-    head = next((one for one in heads if item.content.startswith(one)), "")
+    head = next((start for start in heads if item.content.startswith(start)), "")
     old, new = item.content.removeprefix(head), draft.removeprefix(head)
     before = read_below(settings.root, item.anchor.file)
     if before.count(old.encode()) != 1 or old == new:
@@ -117,51 +126,50 @@ def evaluation_actions(settings: Settings) -> list[Proposed]:
 def _of_evaluation(evaluation: Evaluation, settings: Settings) -> Iterator[Proposed]:
     runs = {run.sample: run for run in evaluation.runs}
     order = (Cause.CONTRADICTED, Cause.MISSING, Cause.SAMPLE_BAD)
-    decided = [one for one in evaluation.causes if one.cause in order and one.sample in runs]
-    for one in sorted(decided, key=lambda one: order.index(one.cause)):
-        yield _about_sample(one, runs[one.sample], settings)
+    decided = [cause for cause in evaluation.causes if cause.cause in order and cause.sample in runs]
+    for cause in sorted(decided, key=lambda cause: order.index(cause.cause)):
+        yield _about_sample(cause, runs[cause.sample], settings)
 
 
-def _about_sample(one: SampleCause, run: SampleRun, settings: Settings) -> Proposed:
+def _about_sample(cause: SampleCause, run: SampleRun, settings: Settings) -> Proposed:
+    """Return the action for a failed sample: write what is missing, or repair one of two documents, or the sample."""
     asked = short_line(run.prompt, _QUESTION)
-    fix = None
-    if one.cause is Cause.MISSING:
-        kind, place = ActionKind.WRITE, one.path
-        title = f"No document answers “{asked}”" + (f"; it belongs in {one.path}" if one.path else "")
-        patch = _sample_patch(one, settings)
-        id_ = action_id(kind, f"sample {one.sample}")
-        fix = Fix(id_, title, [patch]) if patch else None
-    elif one.cause is Cause.CONTRADICTED:
-        kind, place = ActionKind.REPAIR, one.other_path
-        both = f"{place_words(one.other_path, one.other_line)} and {place_words(one.path, one.line)}"
-        title = (
-            f"{both} disagree: “{short_line(one.other_quote, _QUESTION)}” against “{short_line(one.quote, _QUESTION)}”"
-        )
-        id_ = action_id(kind, f"sample {one.sample}")
+    if cause.cause is Cause.MISSING:
+        kind, place = ActionKind.WRITE, cause.path
+        title = f"No document answers “{asked}”" + (f"; it belongs in {cause.path}" if cause.path else "")
+    elif cause.cause is Cause.CONTRADICTED:
+        kind, place = ActionKind.REPAIR, cause.other_path
+        both = f"{place_words(cause.other_path, cause.other_line)} and {place_words(cause.path, cause.line)}"
+        quotes = [short_line(quote, _QUESTION) for quote in (cause.other_quote, cause.quote)]
+        title = f"{both} disagree: “{quotes[0]}” against “{quotes[1]}”"
     else:
         kind, place = ActionKind.REPAIR, run.file
-        title = f"{place_words(Path(run.file).name, run.line)}: sample {one.sample} fails a right answer"
-        id_ = action_id(kind, f"sample {one.sample}")
-    why = " ".join(part for part in (one.why, f"To do: {one.fix}" if one.fix else "") if part)
+        title = f"{place_words(Path(run.file).name, run.line)}: sample {cause.sample} fails a right answer"
+    id_ = action_id(kind, f"sample {cause.sample}")
+    patch = _sample_patch(cause, settings) if cause.cause is Cause.MISSING else None
+    fix = Fix(id_, title, [patch]) if patch else None
+    why = " ".join(part for part in (cause.why, f"To do: {cause.fix}" if cause.fix else "") if part)
     evidence = [Example(run.session, run.trace, 0)] if run.trace else []
     action = Action(
-        id_, kind, title, why, ActionCost(sessions=1), evidence, place=place, diff=diff_of(fix), by=one.by
+        id_, kind, title, why, ActionCost(sessions=1), evidence, place=place, diff=diff_of(fix), by=cause.by
     )  # fmt: skip
     return Proposed(action, fix, _WORTH_OF_SAMPLE)
 
 
-def _sample_patch(one: SampleCause, settings: Settings) -> FilePatch | None:
+def _sample_patch(cause: SampleCause, settings: Settings) -> FilePatch | None:
     """Return the change that writes the author's answer at the end of the section it belongs in."""
-    if not one.expected or not one.path:
+    if not cause.expected or not cause.path:
         return None
-    before = read_below(settings.root, one.path)
+    before = read_below(settings.root, cause.path)
     lines = before.decode("utf-8", "surrogateescape").split("\n")
     around = [
-        one_ for one_ in sections_of(one.path, "\n".join(lines)) if one_.line <= max(1, one.line) <= one_.end_line
+        section
+        for section in sections_of(cause.path, "\n".join(lines))
+        if section.line <= max(1, cause.line) <= section.end_line
     ]
     end = around[-1].end_line if around else len(lines)
-    lines[end:end] = ["", " ".join(one.expected.split())]
-    return FilePatch(one.path, before, "\n".join(lines).encode("utf-8", "surrogateescape"))
+    lines[end:end] = ["", " ".join(cause.expected.split())]
+    return FilePatch(cause.path, before, "\n".join(lines).encode("utf-8", "surrogateescape"))
 
 
 MOST_ANSWERS = 2  # on the screen: a line that is repaired helps every session, an answer only one
@@ -183,35 +191,35 @@ def verify_actions(home: Path, sessions: Collection[str]) -> list[Proposed]:
     """Return the actions about answers of these sessions, best first."""
     with closing(SqliteResults(home)) as results:
         keys = results.keys_of(sorted(sessions))
-    audited = [one for one in Audited(home).sessions(keys) if one.session in sessions]
-    newest = max((turn.time for one in audited for turn in one.turns), default="")
+    audited = [session for session in Audited(home).sessions(keys) if session.session in sessions]
+    newest = max((turn.time for session in audited for turn in session.turns), default="")
     since = _days_before(newest)
     commands = _commands(audited)
     found = [
         _verify_action(turn, claim, commands)
-        for one in audited
-        for turn, claim in _still_open(one)
+        for session in audited
+        for turn, claim in _still_open(session)
         if turn.time >= since and turn.findings and turn.findings[0].code not in _NITPICKS
     ]
-    return sorted(found, key=lambda one: (-one.worth, _backwards(one.action.title)))[:MOST_ANSWERS]
+    return sorted(found, key=lambda proposed: (-proposed.worth, _backwards(proposed.action.title)))[:MOST_ANSWERS]
 
 
 def _still_open(session: AuditedSession) -> Iterator[tuple[AuditedTurn, Claim]]:
     """Yield the unsupported turns with their claim, without those that a later turn of the session has shown."""
     for at, turn in enumerate(session.turns):
-        bad = [claim for claim in turn.claims if claim.important and claim.support in UNSUPPORTED]
-        if turn.diagnosis is not Diagnosis.UNSUPPORTED or not bad:
+        unsupported = [claim for claim in turn.claims if claim.important and claim.support in UNSUPPORTED]
+        if turn.diagnosis is not Diagnosis.UNSUPPORTED or not unsupported:
             continue
-        later = {kind for one in session.turns[at + 1 :] for kind in one.passed}
-        if later.isdisjoint(_CHECKS.get(bad[0].kind, ())):
-            yield turn, bad[0]
+        later = {kind for later_turn in session.turns[at + 1 :] for kind in later_turn.passed}
+        if later.isdisjoint(_CHECKS.get(unsupported[0].kind, ())):
+            yield turn, unsupported[0]
 
 
 def _commands(audited: Iterable[AuditedSession]) -> dict[str, str]:
     """Return, for each kind of check, the command that passed most often in these sessions."""
     counts: dict[str, Counter[str]] = {}
-    for one in audited:
-        for turn in one.turns:
+    for session in audited:
+        for turn in session.turns:
             for kind, command in turn.passed.items():
                 counts.setdefault(kind, Counter())[command] += 1
     return {kind: count.most_common(1)[0][0] for kind, count in counts.items()}
@@ -234,6 +242,7 @@ def _verify_action(turn: AuditedTurn, claim: Claim, commands: dict[str, str]) ->
 
 
 def _days_before(time: str) -> str:
+    """Return the time from which on an answer is still of interest; "" (from ever) if the newest has no time."""
     try:
         return (datetime.fromisoformat(time) - timedelta(days=_DAYS)).strftime("%Y-%m-%dT%H:%M:%S")
     except ValueError:
@@ -241,4 +250,5 @@ def _days_before(time: str) -> str:
 
 
 def _backwards(text: str) -> list[int]:
-    return [-ord(character) for character in text]  # newest first
+    """Return a key that sorts texts backwards: a title begins with its date, so the newest comes first."""
+    return [-ord(character) for character in text]

@@ -54,42 +54,41 @@ def proposed_actions(
     """Return the actions, best first, without lines about what a person decided to repair, or not to."""
     corpus = learned.corpus if learned else None
     losses = list(_losses(corpus)) if corpus else []
-    total = learned.report.totals.tool_calls if learned else 0
+    total_calls = learned.report.totals.tool_calls if learned else 0
     lessons = [lesson for lesson in learned.lessons if corpus and lesson.project == corpus.project] if learned else []
-    done = {name for one in decided if one.lesson is not None for name in one.lesson.names}
-    found, taken = (
-        list[Proposed](),
-        {lesson.id for lesson in lessons if any(_is_below(name, done) for name in lesson.names)},
-    )
+    decided_names = {name for fix in decided if fix.lesson is not None for name in fix.lesson.names}
+    covered = {lesson.id for lesson in lessons if any(_is_covered(name, decided_names) for name in lesson.names)}
+    found: list[Proposed] = []
     for group in _groups(checked):
-        names = {name for one in group for name in _names(one)}
-        same = [lesson for lesson in lessons if any(_is_below(name, names) for name in lesson.names)]
-        taken |= {one.id for one in same}
-        names |= {name for one in same for name in one.names}
-        found.append(_repair(group, same, names, _cost(names, losses, total), settings))
+        names = {name for statement in group for name in _names(statement)}
+        related = [lesson for lesson in lessons if any(_is_covered(name, names) for name in lesson.names)]
+        covered |= {lesson.id for lesson in related}
+        names |= {name for lesson in related for name in lesson.names}
+        found.append(_repair(group, related, names, _cost(names, losses, total_calls), settings))
     for lesson in lessons:
-        if lesson.id not in taken and lesson.status in (LessonStatus.NEW, LessonStatus.ACCEPTED):
-            found += _write(lesson, lessons, total, settings)
+        if lesson.id not in covered and lesson.status in (LessonStatus.NEW, LessonStatus.ACCEPTED):
+            found += _write(lesson, lessons, total_calls, settings)
     return sorted(found, key=rank)
 
 
-def rank(one: Proposed) -> tuple[float, int, str]:
+def rank(proposed: Proposed) -> tuple[float, int, str]:
     """Return the key that sorts actions: most worth first."""
-    return (-one.worth, one.action.place.count("/"), one.action.title)
+    return (-proposed.worth, proposed.action.place.count("/"), proposed.action.title)
 
 
 # Costs
 
 
 def _losses(corpus: Corpus) -> Iterator[_Loss]:
+    """Yield every missed lookup and wrong call of the sessions."""
     for miss in corpus.misses:
         signal = miss.signal
         calls, tokens = (max(1, signal.cost.calls), signal.cost.tokens) if signal.cost else (1, None)
-        for one in failed_lookups([miss]):
-            yield _Loss(one.names, Example(signal.session, signal.file, signal.line), calls, tokens)
+        for occurrence in failed_lookups([miss]):
+            yield _Loss(occurrence.names, Example(signal.session, signal.file, signal.line), calls, tokens)
     for material in corpus.materials:
-        for one in failed_commands(material):
-            yield _Loss(one.names, Example(material.session, material.file, one.line), 1, None)
+        for occurrence in failed_commands(material):
+            yield _Loss(occurrence.names, Example(material.session, material.file, occurrence.line), 1, None)
 
 
 class _Cost(NamedTuple):
@@ -99,13 +98,16 @@ class _Cost(NamedTuple):
 
 def _cost(names: set[str], losses: Sequence[_Loss], total: int) -> _Cost:
     """Return the work that was lost on any of the names."""
-    own = [one for one in losses if not one.names.isdisjoint(names)]
-    first = {one.example.session: one.example for one in reversed(own)}
-    calls = sum(one.calls for one in own)
-    tokens = [one.tokens for one in own if one.tokens is not None]
+    lost = [loss for loss in losses if not loss.names.isdisjoint(names)]
+    first = {loss.example.session: loss.example for loss in reversed(lost)}
+    calls = sum(loss.calls for loss in lost)
+    tokens = [loss.tokens for loss in lost if loss.tokens is not None]
     share = calls / total if total else None
-    cost = ActionCost(len(first), calls, sum(tokens) if tokens else None, share)
-    return _Cost(cost, [first[session] for session in dict.fromkeys(one.example.session for one in own)][:_EXAMPLES])
+    cost = ActionCost(sessions=len(first), calls=calls, tokens=sum(tokens) if tokens else None, share=share)
+    return _Cost(
+        cost,
+        [first[session] for session in dict.fromkeys(loss.example.session for loss in lost)][:_EXAMPLES],
+    )
 
 
 # Repairs
@@ -114,15 +116,15 @@ def _cost(names: set[str], losses: Sequence[_Loss], total: int) -> _Cost:
 def _groups(checked: Iterable[CheckedStatement]) -> list[list[CheckedStatement]]:
     """Return the contradicted statements with the same cause together; each item is on its own."""
     groups: dict[tuple[str, ...], list[CheckedStatement]] = {}
-    for one in checked:
-        if one.truth is Truth.CONTRADICTED:
-            item = one.statement.file if one.statement.file.startswith(ITEM) else ""
-            groups.setdefault((item, "") if item else cause_of(one), []).append(one)
+    for statement in checked:
+        if statement.truth is Truth.CONTRADICTED:
+            item = statement.statement.file if statement.statement.file.startswith(ITEM) else ""
+            groups.setdefault((item, "") if item else cause_of(statement), []).append(statement)
     for key in [key for key in groups if key[0] in _PATHS]:
         if parent := _folder_group(key[1], groups):  # the folder is gone, and this with it
             groups[parent] += groups.pop(key)
     # The shortest path says it for all that went with it.
-    return [sorted(group, key=lambda one: len(one.named)) for group in groups.values()]
+    return [sorted(group, key=lambda statement: len(statement.named)) for group in groups.values()]
 
 
 def _folder_group(path: str, groups: Mapping[tuple[str, ...], object]) -> tuple[str, ...] | None:
@@ -134,13 +136,13 @@ def _folder_group(path: str, groups: Mapping[tuple[str, ...], object]) -> tuple[
     return None
 
 
-def _names(one: CheckedStatement) -> set[str]:
+def _names(wrong: CheckedStatement) -> set[str]:
     """Return the names by which a miss is known to be about what the statement names (`lessons.kept`)."""
-    value = one.named.removeprefix("./").strip("/")
-    match one.kind:
+    value = wrong.named.removeprefix("./").strip("/")
+    match wrong.kind:
         case StatementKind.PATH | StatementKind.LINK | StatementKind.LAYOUT:
-            folder = one.statement.file.rpartition("/")[0]
-            values = {value, f"{folder}/{value}"} if folder and not one.statement.file.startswith(ITEM) else {value}
+            folder = wrong.statement.file.rpartition("/")[0]
+            values = {value, f"{folder}/{value}"} if folder and not wrong.statement.file.startswith(ITEM) else {value}
             return {f"{kind}:{each}" for kind in ("path", "folder") for each in values}
         case StatementKind.COMMAND:
             program, _, script = value.partition(" ")
@@ -150,11 +152,12 @@ def _names(one: CheckedStatement) -> set[str]:
     return set()
 
 
-def _is_below(name: str, names: set[str]) -> bool:
+def _is_covered(name: str, names: set[str]) -> bool:
     """Report whether a name is one of these, or a path below one of these."""
     kind, _, path = name.partition(":")
     return name in names or (
-        kind == "path" and any(path.startswith(f"{one[7:]}/") for one in names if one.startswith("folder:"))
+        kind == "path"
+        and any(path.startswith(f"{one.removeprefix('folder:')}/") for one in names if one.startswith("folder:"))
     )
 
 
@@ -164,15 +167,15 @@ def _repair(
     """Return the repair of all statements that name one wrong thing."""
     first = group[0]
     if first.repair is None and (place := _place_of(lessons, first.named)):
-        group = [repaired(replace(one, why=f"{one.why}; {place} is"), place) for one in group]
+        group = [repaired(replace(statement, why=f"{statement.why}; {place} is"), place) for statement in group]
         first = group[0]
-    repairable = [one for one in group if one.repair is not None]
+    repairable = [statement for statement in group if statement.repair is not None]
     is_item = first.statement.file.startswith(ITEM)
     subject = first.statement.file if is_item else " ".join(cause_of(first))
     id_ = action_id(ActionKind.REPAIR, subject)
     where = first.statement.file if is_item else f"{first.statement.file}:{first.statement.line}"
-    more = f" (and {len(group) - 1} more)" if len(group) > 1 else ""
-    title = f"{where}{more}: {first.why}"
+    others = f" (and {len(group) - 1} more)" if len(group) > 1 else ""
+    title = f"{where}{others}: {first.why}"
     patches = [] if is_item else patches_of(repairable, settings)
     watch = Lesson(
         id=lesson_id("", LessonKind.LOCATION, subject),
@@ -199,10 +202,10 @@ def _place_of(lessons: Iterable[Lesson], named: str) -> str:
     """Return where the named path is by lessons about files at it or below it; "" if they say nothing or differ."""
     wanted = named.removeprefix("./").strip("/")
     places = set[str]()
-    for one in lessons:
-        old = [name.removeprefix("path:") for name in one.names if name.startswith("path:")]
-        new = [check.path for check in one.checks if check.kind is CheckKind.FILE]
-        for before, after in ((before, after) for before in old for after in new):
+    for lesson in lessons:
+        missed_paths = [name.removeprefix("path:") for name in lesson.names if name.startswith("path:")]
+        known_paths = [check.path for check in lesson.checks if check.kind is CheckKind.FILE]
+        for before, after in ((before, after) for before in missed_paths for after in known_paths):
             rest = before.removeprefix(wanted)
             if before.startswith(wanted) and after.endswith(rest) and (not rest or rest.startswith("/")):
                 places.add(after.removesuffix(rest))
@@ -212,17 +215,17 @@ def _place_of(lessons: Iterable[Lesson], named: str) -> str:
 def patches_of(wrong: Iterable[CheckedStatement], settings: Settings) -> list[FilePatch]:
     """Return the changes of the very lines that are wrong, file by file."""
     by_file: dict[str, list[CheckedStatement]] = {}
-    for one in wrong:
-        by_file.setdefault(one.statement.file, []).append(one)
+    for statement in wrong:
+        by_file.setdefault(statement.statement.file, []).append(statement)
     patches = []
     for path, statements in by_file.items():
         before = read_below(settings.root, path)
         lines: list[bytes | None] = [*before.split(b"\n")]
-        for one in statements:
-            old, new = (words.encode() for words in one.swap or ("", ""))
-            for at in range(one.statement.line - 1, min(one.statement.end_line, len(lines))):
+        for statement in statements:
+            old, new = (words.encode() for words in statement.swap or ("", ""))
+            for at in range(statement.statement.line - 1, min(statement.statement.end_line, len(lines))):
                 line = lines[at]
-                lines[at] = line.replace(old, new) if line is not None and one.swap else None
+                lines[at] = line.replace(old, new) if line is not None and statement.swap else None
         if (after := b"\n".join(line for line in lines if line is not None)) != before:
             patches.append(FilePatch(path, before, after))
     return patches
@@ -245,12 +248,11 @@ def _write(lesson: Lesson, lessons: Sequence[Lesson], total: int, settings: Sett
     fix = line_fix(lesson, lessons, settings)
     if not fix.patches:
         return
-    cost = ActionCost(
-        lesson.sessions, lesson.cost.calls, lesson.cost.tokens, lesson.cost.calls / total if total else None
-    )
+    share = lesson.cost.calls / total if total else None
+    cost = ActionCost(sessions=lesson.sessions, calls=lesson.cost.calls, tokens=lesson.cost.tokens, share=share)
     shown = f" The tree shows it: {lesson.verified.path}." if lesson.verified and lesson.verified.path else ""
     doubt = f" Not shown by the tree: {lesson.unverified}." if lesson.unverified else ""
-    evidence = [Example(one.session, one.file, one.line) for one in lesson.evidence][:_EXAMPLES]
+    evidence = [Example(evidence.session, evidence.file, evidence.line) for evidence in lesson.evidence][:_EXAMPLES]
     action = Action(
         fix.id, ActionKind.WRITE, lesson.text, f"Missed in {lesson.sessions} sessions.{shown}{doubt}", cost, evidence,
         place=lesson.file, diff=diff_of(fix), by=lesson.by,
@@ -263,7 +265,7 @@ def line_fix(lesson: Lesson, lessons: Iterable[Lesson], settings: Settings) -> F
 
     `lessons` are those of the project: the section of a file has the lines of all that are written.
     """
-    others = [one for one in lessons if one.id != lesson.id and one.status is not LessonStatus.ACCEPTED]
+    others = [other for other in lessons if other.id != lesson.id and other.status is not LessonStatus.ACCEPTED]
     is_stale = lesson.status is LessonStatus.STALE
     own = lesson if is_stale else replace(lesson, status=LessonStatus.ACCEPTED)
     title = f"Take out: {lesson.text}" if is_stale else lesson.text

@@ -46,7 +46,10 @@ _NO_SESSIONS = (
     "No session of this project was found: the knowledge files alone were checked. Work with Claude Code, Codex or "
     "another agent here and run knowbound again, or name traces: knowbound review PATH"
 )
-_LARGE_CORPUS, _FIRST_LOOK = 80_000_000, 16_000_000  # bytes of traces: above the first, the second is looked at first
+_LARGE_CORPUS_BYTES, _FIRST_LOOK_BYTES = (
+    80_000_000,
+    16_000_000,
+)  # bytes of traces: above the first, the second is looked at first
 _VERSION = 3  # raise it when the same sessions and tree give other actions
 
 
@@ -86,7 +89,7 @@ def review(
         kept = screens.screen(SCREEN, _key(asked, screens), Reviewed)
     if kept is not None:
         return kept
-    made = _made(asked, progress)
+    made = _run_lenses(asked, progress)
     with closing(Screens(settings.home)) as screens:
         screens.keep_screen(SCREEN, _key(asked, screens), made)  # lessons and items may have changed on the way
     publish_review(settings, made.project, made)
@@ -105,19 +108,19 @@ def first_look(settings: Settings, filters: Filters, environ: Mapping[str, str] 
     It works in a folder of its own: nothing that is stored changes.
     """
     files, _ = scan(places_of_agents(environ)[1], settings.store_keep_days)
-    if sum(file.size for file in files) < _LARGE_CORPUS:
+    if sum(file.size for file in files) < _LARGE_CORPUS_BYTES:
         return None
     own = claude_project(settings.root)
     newest, size = list[Path](), 0
-    for one in sorted(files, key=lambda one: (own not in one.path, -one.mtime_ns)):
+    for one in sorted(files, key=lambda file: (own not in file.path, -file.mtime_ns)):
         size += one.size
-        if size > _FIRST_LOOK:
+        if size > _FIRST_LOOK_BYTES:
             break
         newest.append(Path(one.path))
     with TemporaryDirectory(prefix="knowbound-first-look-") as folder:
         aside = dataclasses.replace(settings, home=Path(folder), cluster_mongo_url="")
         try:
-            return _made(ReviewScope(newest, aside, filters, environ=environ))
+            return _run_lenses(ReviewScope(newest, aside, filters, environ=environ))
         except InputError:  # no session of the project among them
             return None
 
@@ -127,23 +130,26 @@ def _key(asked: ReviewScope, screens: Screens) -> str:
     settings = asked.settings
     files, left_out = scan(asked.paths or places_of_agents(asked.environ)[1], settings.store_keep_days)
     with closing(KeptLessons(settings.home)) as kept:
-        lessons = [f"{one.id}|{one.status}" for one in kept.lessons()]
-    fixes = [f"{one.fix.id}|{one.state}" for one in screens.fixes()]
+        lessons = [f"{lesson.id}|{lesson.status}" for lesson in kept.lessons()]
+    fixes = [f"{decision.fix.id}|{decision.state}" for decision in screens.fixes()]
     parts = [__version__, str(_VERSION), repr(sorted(asdict(settings).items(), key=str)), repr(asked.filters)]
     parts += [str(asked.root_is_given), Checkout(settings.root).stamp, items_stamp(settings.home)]
     parts.append(str(newest_evaluation_id(settings.home)))
-    return digest_of([*parts, *lessons, *fixes, *left_out, *(f"{one.path}|{one.size}|{one.mtime_ns}" for one in files)])
+    return digest_of(
+        [*parts, *lessons, *fixes, *left_out, *(f"{file.path}|{file.size}|{file.mtime_ns}" for file in files)]
+    )
 
 
-def _made(asked: ReviewScope, progress: Progress | None = None) -> Reviewed:
+def _run_lenses(asked: ReviewScope, progress: Progress | None = None) -> Reviewed:
+    """Run every lens and return the screen; without sessions or knowledge files a note says what is missing."""
     paths, settings, filters, root_is_given, environ = asked
     learned: Learned | None = None
     notes: list[str] = []
     checked: list[CheckedStatement] = []
-    also = [audit_lens(settings)]
+    lenses = [audit_lens(settings)]
     try:
         learned = learn(
-            paths, settings, filters, root_is_given=root_is_given, progress=progress, environ=environ, also=also
+            paths, settings, filters, root_is_given=root_is_given, progress=progress, environ=environ, also=lenses
         )
     except InputError as error:
         if error.slug != "no-sessions" or paths:
@@ -157,29 +163,31 @@ def _made(asked: ReviewScope, progress: Progress | None = None) -> Reviewed:
         notes.append(str(error))
     with closing(Screens(settings.home)) as screens:
         decided = screens.fixes()
-    closed = {one.fix.id: one.fix for one in decided if one.state in (FixState.APPLIED, FixState.REJECTED)}
+    closed = {
+        decision.fix.id: decision.fix for decision in decided if decision.state in (FixState.APPLIED, FixState.REJECTED)
+    }
     found = proposed_actions(checked, learned, settings, closed.values())
     if learned is not None:
-        rejected = {one.fix.id for one in decided if one.state is FixState.REJECTED}
+        rejected = {decision.fix.id for decision in decided if decision.state is FixState.REJECTED}
         lessons = [lesson for lesson in learned.lessons if lesson.id not in rejected]
-        said = {span for lesson in lessons for span in code_spans(lesson.text)}
-        said |= {span.split(" ")[0] for span in said}  # `rtk bun test` is about `rtk`
+        spans_of_lessons = {span for lesson in lessons for span in code_spans(lesson.text)}
+        spans_of_lessons |= {span.split(" ")[0] for span in spans_of_lessons}  # `rtk bun test` is about `rtk`
         ignored = _enforcing(asked)
         # What sessions learned about the same command may be why they ignore a rule: that is written first.
-        ignored = [one for one in ignored if said.isdisjoint(code_spans(one.action.title))]
+        ignored = [proposed for proposed in ignored if spans_of_lessons.isdisjoint(code_spans(proposed.action.title))]
         sessions = {material.session for material in learned.corpus.materials} if learned.corpus else set[str]()
         found += [*ignored, *verify_actions(settings.home, sessions)]
     found += supersede_actions(settings)
     found += evaluation_actions(settings)
     found.sort(key=rank)
-    found = [one for one in found if one.action.id not in closed]
+    found = [proposed for proposed in found if proposed.action.id not in closed]
     return Reviewed(
-        project_name(str(settings.root)),
-        [one.action for one in found],
-        _figures(learned, checked, settings, filters),
-        {one.action.id: one.fix for one in found if one.fix is not None},
-        _watched(decided, learned),
-        notes + (learned.notes if learned else []),
+        project=project_name(str(settings.root)),
+        actions=[proposed.action for proposed in found],
+        figures=_figures(learned, checked, settings, filters),
+        fixes={proposed.action.id: proposed.fix for proposed in found if proposed.fix is not None},
+        watched=_watched(decided, learned),
+        notes=notes + (learned.notes if learned else []),
     )
 
 
@@ -201,7 +209,7 @@ def rules_of(asked: ReviewScope) -> RulesFound | None:
 def _figures(
     learned: Learned | None, checked: Sequence[CheckedStatement], settings: Settings, filters: Filters
 ) -> ReviewFigures:
-    wrong = sum(one.truth is Truth.CONTRADICTED for one in checked)
+    wrong = sum(statement.truth is Truth.CONTRADICTED for statement in checked)
     if learned is None:
         return ReviewFigures(statements=len(checked), contradicted=wrong)
     report = learned.report
@@ -236,18 +244,18 @@ def _watched(decided: Sequence[DecidedFix], learned: Learned | None) -> list[Les
     """Return what was carried out, newest first, with the share of sessions that missed it before and after."""
     corpus = learned.corpus if learned else None
     found = []
-    for one in reversed(decided):
-        if one.state is not FixState.APPLIED or one.fix.lesson is None:
+    for decision in reversed(decided):
+        if decision.state is not FixState.APPLIED or decision.fix.lesson is None:
             continue
-        lesson = one.fix.lesson
-        if one.fix.is_written_line:
+        lesson = decision.fix.lesson
+        if decision.fix.is_written_line:
             lesson = next((known for known in learned.lessons if known.id == lesson.id), lesson) if learned else lesson
         elif corpus is not None:
-            applied = Applied("file", one.time, lesson.file)
+            applied = Applied("file", decision.time, lesson.file)
             lesson = replace(lesson, status=LessonStatus.APPLIED, applied=applied)
-            happened = [*failed_lookups(corpus.misses)]
-            happened += [each for material in corpus.materials for each in failed_commands(material)]
+            occurrences = [*failed_lookups(corpus.misses)]
+            occurrences += [each for material in corpus.materials for each in failed_commands(material)]
             started = {material.session: material.started for material in corpus.materials}
-            lesson = watched(lesson, started, happened)
+            lesson = watched(lesson, started, occurrences)
         found.append(lesson)
     return found

@@ -53,8 +53,8 @@ _NAME = re.compile(r"(?![/~$]|[A-Za-z]:)(?!.*(?:\.\.|://))[\w.@/*#:-]{1,200}")
 _CHUNK = re.compile(r"[^\W_]+")
 _WORD = re.compile(r"[A-Z]?[a-z]{3,24}|(?<![a-zA-Z])[A-Z]{2,24}(?![a-zA-Z])")
 _UNSPOKEN = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}")
-_SHORT = 4  # characters of a chunk that is taken as it is
-_WORDY = 0.6  # share of a chunk's letters that are in words
+_SHORT_CHUNK = 4  # characters of a chunk that is taken as it is
+_WORD_SHARE = 0.6  # share of a chunk's letters that are in words
 _MOST_DIGITS, _LONG = 3, 12  # digits of a chunk; from this length on a chunk may have none
 _LONGEST_LINE = 300  # characters of a line of a knowledge file
 _NOBODY = frozenset(("root", "admin", "user", "ubuntu", "runner", "localhost", "home", "build"))
@@ -67,13 +67,13 @@ class _Shareable:
         own = {socket.gethostname().partition(".")[0], Path.home().name}
         with suppress(KeyError, OSError):
             own.add(getpass.getuser())
-        self._own = {plain_name(one) for one in own if len(one) > 2 and one.lower() not in _NOBODY}
+        self._own = {plain_name(name) for name in own if len(name) > 2 and name.lower() not in _NOBODY}
 
     def line(self, text: str) -> str:
         """Return a line of a knowledge file of the project; "" if it has a secret or a name of this user."""
         text = " ".join(text.split())[:_LONGEST_LINE]
         plain = plain_name(text)
-        return "" if redact(text) != text or any(one in plain for one in self._own) else text
+        return "" if redact(text) != text or any(name in plain for name in self._own) else text
 
     def name(self, text: str) -> str:
         """Return a name or a relative path that is made of words; "" for anything else."""
@@ -89,17 +89,22 @@ class _Shareable:
         place = signal.found_at
         found = FoundPlace(self.name(place.path), place.line) if place is not None and self.name(place.path) else None
         return SharedMiss(
-            session, signal.turn, name, query or name, path, missing, signal.status, signal.ending, found, signal.cost
-        )
+            session=session, turn=signal.turn, name=name, query=query or name, path=path, missing=missing,
+            status=signal.status, ending=signal.ending, found_at=found, cost=signal.cost,
+        )  # fmt: skip
 
 
 def _is_wordy(chunk: str) -> bool:
     """Report whether a chunk reads as words. Redaction alone finds few secrets without words around them."""
     letters = sum(map(str.isalpha, chunk))
-    most = 0 if len(chunk) >= _LONG else _MOST_DIGITS
-    if len(chunk) - letters > most or _UNSPOKEN.search(chunk):
+    most_digits = 0 if len(chunk) >= _LONG else _MOST_DIGITS
+    if len(chunk) - letters > most_digits or _UNSPOKEN.search(chunk):
         return False
-    return len(chunk) <= _SHORT or not chunk.isascii() or sum(map(len, _WORD.findall(chunk))) >= _WORDY * letters
+    return (
+        len(chunk) <= _SHORT_CHUNK
+        or not chunk.isascii()
+        or sum(map(len, _WORD.findall(chunk))) >= _WORD_SHARE * letters
+    )
 
 
 def share(
@@ -116,38 +121,38 @@ def share(
     lens = audit_lens(settings)
     observe(paths, settings, filters, root_is_given=root_is_given, progress=progress, environ=environ, also=[lens])
     with closing(Observed(settings.home)) as observed:
-        run = observed.run("observe", ObserveReport)
-        keys = run[1] if run is not None else []
-        whole: dict[str, Aggregate] = {}
+        newest_run = observed.run("observe", ObserveReport)
+        _, keys = newest_run or (None, [])
+        aggregates: dict[str, Aggregate] = {}
         for found in observed.findings(keys):
             if filters.admits(found):
                 found.project = at_root(found.project, folders_of(settings.root))
-                whole.setdefault(project_name(found.project), Aggregate()).add(found)
+                aggregates.setdefault(project_name(found.project), Aggregate()).add(found)
     answers: dict[str, Counter[str]] = {}
     for session in Audited(settings.home).sessions(keys):
         if filters.admits(session):
             project = project_name(at_root(session.project, folders_of(settings.root)))
             answers.setdefault(project, Counter()).update(turn.diagnosis.value for turn in session.turns)
-    may = _Shareable()
+    shareable = _Shareable()
     here = project_name(str(settings.root))
     parts = []
-    for project, one in sorted(whole.items()):
-        if not may.name(project):
+    for project, aggregate in sorted(aggregates.items()):
+        if not shareable.name(project):
             continue
-        is_here = project == here or (root_is_given and len(whole) == 1)
-        asked = ReviewScope(paths, settings, filters, root_is_given, environ) if is_here else None
+        is_here = project == here or (root_is_given and len(aggregates) == 1)
+        scope = ReviewScope(paths, settings, filters, root_is_given, environ) if is_here else None
         parts.append(
             SharedProject(
-                project,
-                one.figures(),
-                one.sessions,
-                one.turns,
-                one.tool_calls,
-                dict(sorted(answers.get(project, Counter()).items())),
-                list(_misses(one.misses(), may)),
-                list(_statements(settings, may)) if asked else [],
-                list(_rules(asked, may)) if asked else [],
-                list(_items(settings, may)) if asked else [],
+                project=project,
+                gap=aggregate.figures(),
+                sessions=aggregate.sessions,
+                turns=aggregate.turns,
+                tool_calls=aggregate.tool_calls,
+                answers=dict(sorted(answers.get(project, Counter()).items())),
+                misses=list(_misses(aggregate.misses(), shareable)),
+                statements=list(_statements(settings, shareable)) if scope else [],
+                rules=list(_rules(scope, shareable)) if scope else [],
+                items=list(_items(settings, shareable)) if scope else [],
             )
         )
     if not parts:
@@ -155,40 +160,40 @@ def share(
     return SharedFile(FORMAT, seal("knowbound share"), utc_now(), __version__, parts)
 
 
-def _misses(signals: Iterable[Signal], may: _Shareable) -> Iterator[SharedMiss]:
+def _misses(signals: Iterable[Signal], shareable: _Shareable) -> Iterator[SharedMiss]:
     numbers: dict[str, int] = {}
     for signal in signals:
-        if found := may.miss(signal, numbers.setdefault(signal.session, len(numbers) + 1)):
+        if found := shareable.miss(signal, numbers.setdefault(signal.session, len(numbers) + 1)):
             yield found
 
 
-def _statements(settings: Settings, may: _Shareable) -> Iterator[SharedStatement]:
+def _statements(settings: Settings, shareable: _Shareable) -> Iterator[SharedStatement]:
     try:
         checked = lint_project(settings)
     except InputError:  # no knowledge files
         return
-    for one in checked:
-        file, text = one.statement.file, may.line(one.statement.text)
+    for checked_statement in checked:
+        file, text = checked_statement.statement.file, shareable.line(checked_statement.statement.text)
         is_own = file.startswith(ITEM) or ".local." in file  # an item, or a file for this user alone
-        if one.truth is Truth.CONTRADICTED and text and may.name(file) and not is_own:
-            yield SharedStatement(file, text, may.line(one.why))
+        if checked_statement.truth is Truth.CONTRADICTED and text and shareable.name(file) and not is_own:
+            yield SharedStatement(file, text, shareable.line(checked_statement.why))
 
 
-def _rules(asked: ReviewScope, may: _Shareable) -> Iterator[SharedRule]:
+def _rules(asked: ReviewScope, shareable: _Shareable) -> Iterator[SharedRule]:
     found = rules_of(asked)
-    for one in summaries(found.checks) if found else ():
-        text = may.line(one.rule.text)
-        if text and may.name(one.rule.file) and ".local." not in one.rule.file:
-            yield SharedRule(one.rule.file, text, one.obeyed.k, one.violated, one.partly)
+    for summary in summaries(found.checks) if found else ():
+        text = shareable.line(summary.rule.text)
+        if text and shareable.name(summary.rule.file) and ".local." not in summary.rule.file:
+            yield SharedRule(summary.rule.file, text, summary.obeyed.k, summary.violated, summary.partly)
 
 
-def _items(settings: Settings, may: _Shareable) -> Iterator[SharedItem]:
+def _items(settings: Settings, shareable: _Shareable) -> Iterator[SharedItem]:
     """Yield the verdicts of this machine's own log; a log in MongoDB is the team's already."""
     if "mongo" in settings.kms_backends or not (settings.home / ITEMS).exists():
         return
     counts: dict[str, Counts] = {}
     with closing(SqliteQualityLog(settings.home)) as log:
         for day in log.rollups():
-            for id_, one in day.by_item.items():
-                counts[id_] = counts.get(id_, Counts()) + one
-    yield from (SharedItem(id_, one) for id_, one in sorted(counts.items()) if may.name(id_))
+            for id_, item_counts in day.by_item.items():
+                counts[id_] = counts.get(id_, Counts()) + item_counts
+    yield from (SharedItem(id_, item_counts) for id_, item_counts in sorted(counts.items()) if shareable.name(id_))

@@ -74,7 +74,7 @@ def team_review(files: Iterable[SharedFile], least: int = LEAST_PEOPLE) -> TeamR
         for project, parts in sorted(by_project.items())
         if len(parts) >= least
     ]
-    return TeamReport(sorted(shown, key=lambda one: (-one.people, -one.sessions, one.project)), least)
+    return TeamReport(sorted(shown, key=lambda project: (-project.people, -project.sessions, project.project)), least)
 
 
 def _project(project: str, parts: Sequence[SharedProject], least: int) -> TeamProject:
@@ -98,7 +98,7 @@ def _project(project: str, parts: Sequence[SharedProject], least: int) -> TeamPr
 
 def _in_order(gap: GapFigures) -> GapFigures:
     """Return the figures with their counts by name: equal whatever was added first."""
-    by_type, by_status = (dict(sorted(one.items())) for one in (gap.by_type, gap.by_status))
+    by_type, by_status = (dict(sorted(counts.items())) for counts in (gap.by_type, gap.by_status))
     return msgspec.structs.replace(gap, by_type=by_type, by_status=by_status)
 
 
@@ -129,21 +129,21 @@ def _topics(project: str, parts: Sequence[SharedProject], least: int) -> list[Of
             names=(miss.name,),
         )
 
-    known = [
+    shared_misses = [
         (msgspec.json.encode(msgspec.structs.replace(miss, session=0)), person, miss)
         for person, part in enumerate(parts)
         for miss in part.misses
         if people_with_name[miss.name] >= least
     ]
     # By content: topics do not depend on the order in which files or sessions came.
-    signals = [signal(miss, person) for _, person, miss in sorted(known, key=lambda one: one[0])]
+    signals = [signal(miss, person) for _, person, miss in sorted(shared_misses, key=lambda one: one[0])]
     topics = Topics()
     topics.add(Findings("", "", project), signals)
     ranked = topics.ranked(project)
     people: dict[str, set[str]] = {}
-    for one in signals:
-        people.setdefault(topics.names.id_of(one, project), set()).add(one.session.partition(":")[0])
-    return [OfPeople(msgspec.structs.replace(one, examples=[]), len(people[one.id])) for one in ranked]
+    for shared in signals:
+        people.setdefault(topics.names.id_of(shared, project), set()).add(shared.session.partition(":")[0])
+    return [OfPeople(msgspec.structs.replace(topic, examples=[]), len(people[topic.id])) for topic in ranked]
 
 
 def _statements(parts: Sequence[SharedProject], least: int) -> list[OfPeople[SharedStatement]]:
@@ -152,9 +152,10 @@ def _statements(parts: Sequence[SharedProject], least: int) -> list[OfPeople[Sha
     found = []
     for (file, text), number in people.items():
         if number >= least:
-            said = [one.why for one, agreed in whys.items() if (one.file, one.text) == (file, text) and agreed >= least]
+            here = [(row.why, agreed) for row, agreed in whys.items() if (row.file, row.text) == (file, text)]
+            said = [why for why, agreed in here if agreed >= least]
             found.append(OfPeople(SharedStatement(file, text, min(said, default="")), number))
-    return sorted(found, key=lambda one: (-one.people, one.value.file, one.value.text))
+    return sorted(found, key=lambda shared: (-shared.people, shared.value.file, shared.value.text))
 
 
 def _rules(parts: Sequence[SharedProject], least: int) -> list[OfPeople[SharedRule]]:
@@ -163,10 +164,10 @@ def _rules(parts: Sequence[SharedProject], least: int) -> list[OfPeople[SharedRu
     found = []
     for (file, text), number in people.items():
         if number >= least:
-            same = [rule for rules in decided for rule in rules if (rule.file, rule.text) == (file, text)]
-            counts = (sum(getattr(one, name) for one in same) for name in ("obeyed", "violated", "partly"))
+            of_rule = [rule for rules in decided for rule in rules if (rule.file, rule.text) == (file, text)]
+            counts = (sum(getattr(rule, name) for rule in of_rule) for name in ("obeyed", "violated", "partly"))
             found.append(OfPeople(SharedRule(file, text, *counts), number))
-    return sorted(found, key=lambda one: (-one.value.violated, -one.value.partly, one.value.file, one.value.text))
+    return sorted(found, key=lambda row: (-row.value.violated, -row.value.partly, row.value.file, row.value.text))
 
 
 def _items(parts: Sequence[SharedProject], least: int) -> list[OfPeople[SharedItem]]:
@@ -176,7 +177,7 @@ def _items(parts: Sequence[SharedProject], least: int) -> list[OfPeople[SharedIt
         for one in part.items:
             sums[one.id] = sums.get(one.id, Counts()) + one.counts
     found = [OfPeople(SharedItem(id_, sums[id_]), number) for id_, number in people.items() if number >= least]
-    return sorted(found, key=lambda one: (-one.value.counts.contradicted, -one.value.counts.judged, one.value.id))
+    return sorted(found, key=lambda row: (-row.value.counts.contradicted, -row.value.counts.judged, row.value.id))
 
 
 _MOST_BYTES = 50_000_000  # of one shared file
@@ -249,5 +250,6 @@ def _read_mongo(url: str) -> Iterator[SharedFile]:
     from knowbound.kms.backends.mongo import MongoConnection  # noqa: PLC0415
 
     with closing(MongoConnection(url)) as connection, connection.recovering():
-        found = [str(one["file"]) for one in connection.database[_COLLECTION].find({}, {"file": 1}).sort("_id", 1)]
+        documents = connection.database[_COLLECTION].find({}, {"file": 1}).sort("_id", 1)
+        found = [str(document["file"]) for document in documents]
     yield from (_parsed(text.encode(), f"a document of {_COLLECTION}") for text in found)

@@ -42,10 +42,10 @@ MAGIC = b"kbembed1"
 HEADER = struct.Struct("<8sII")
 
 # Length of the vectors that `embed` makes: the largest at which a value of five standard deviations fits into a byte.
-_LENGTH = 400
-_MOST_OF_A_TEXT = 20_000  # characters; a longer text is cut to its ends
+_VECTOR_LENGTH = 400
+_TEXT_CHARACTERS = 20_000  # characters; a longer text is cut to its ends
 _LONGEST_WORD = 64  # longer words are keys and hashes
-_FEW_ENOUGH = 256  # pieces whose sum of bytes fits into 16 bits
+_PIECES_OF_LANE = 256  # pieces whose sum of bytes fits into 16 bits
 _WORD = re.compile(r"[^\W_]+")
 _EVERY_OTHER_BYTE = int.from_bytes(b"\xff\x00" * (DIMENSIONS // 2), "little")
 _SIGNS = bytes(0x31 if 0 < value < 128 else 0x30 for value in range(256))  # "1" for a positive signed byte, else "0"
@@ -58,20 +58,18 @@ def embed(text: str) -> bytes:
     total = [0] * DIMENSIONS
     even = odd = pieces = 0
     for word in plain_words(text):
-        of_word = _word_sum(word)
-        if pieces + of_word[2] > _FEW_ENOUGH:
-            _add(total, even, odd, pieces)
+        word_even, word_odd, word_pieces = _word_sum(word)
+        if pieces + word_pieces > _PIECES_OF_LANE:
+            _add_lanes(total, even, odd, pieces)
             even = odd = pieces = 0
-        even += of_word[0]
-        odd += of_word[1]
-        pieces += of_word[2]
-    _add(total, even, odd, pieces)
+        even, odd, pieces = even + word_even, odd + word_odd, pieces + word_pieces
+    _add_lanes(total, even, odd, pieces)
     square = sum(map(mul, total, total))
     if not square:
         return bytes(DIMENSIONS)
-    scale = _LENGTH / square**0.5
+    scale = _VECTOR_LENGTH / square**0.5
     values = [round(value * scale) for value in total]
-    if max(values) > 127 or min(values) < -127:
+    if max(values) > 127 or min(values) < -127:  # beyond five standard deviations
         values = [max(-127, min(127, value)) for value in values]
     return _VALUES.pack(*values)
 
@@ -101,18 +99,20 @@ def nearest_similarity(several: Sequence[Unpacked], other: Unpacked) -> float:
     so rounding makes them exact.
     """
     numbers = other.numbers
-    twice = max([one.square - round(math.dist(one.numbers, numbers) ** 2) for one in several]) + other.square
+    twice = (
+        max([unpacked.square - round(math.dist(unpacked.numbers, numbers) ** 2) for unpacked in several]) + other.square
+    )
     return cosine_of(twice / 2)
 
 
 def cosine_of(product: float) -> float:
     """Return the cosine of two vectors made by `embed` from the sum of the products of their values."""
-    return max(-1.0, min(1.0, product / (_LENGTH * _LENGTH)))
+    return max(-1.0, min(1.0, product / (_VECTOR_LENGTH * _VECTOR_LENGTH)))
 
 
 def plain_words(text: str) -> list[str]:
     """Return the words of a text as spelled, without accents; an ideograph is a word of one character."""
-    text = both_ends(text, _MOST_OF_A_TEXT)
+    text = both_ends(text, _TEXT_CHARACTERS)
     if not text.isascii():
         text = unicodedata.normalize("NFD", text)
         text = "".join([sign for sign in text if unicodedata.category(sign) != "Mn"])
@@ -168,14 +168,14 @@ def _word_sum(word: str) -> tuple[int, int, int]:
     """
     table = _table()
     even = odd = 0
-    vectors = [table.vector(row) for row in _rows(table, word)] or _stand_in(table, word)
+    vectors = [table.vector(row) for row in _rows(table, word)] or _arbitrary_vector(table, word)
     for vector in vectors:
         even += vector & _EVERY_OTHER_BYTE
         odd += vector >> 8 & _EVERY_OTHER_BYTE
     return even, odd, len(vectors)
 
 
-def _stand_in(table: _Table, word: str) -> list[int]:
+def _arbitrary_vector(table: _Table, word: str) -> list[int]:
     """Return a vector for a word in a script that the table hardly has: any vector, reversed so that it means nothing.
 
     It makes texts similar that share the word, such as Chinese texts whose characters have no vector.
@@ -186,7 +186,8 @@ def _stand_in(table: _Table, word: str) -> list[int]:
     return [int.from_bytes(table.vector(row).to_bytes(DIMENSIONS, "little"), "big")]
 
 
-def _add(total: list[int], even: int, odd: int, pieces: int) -> None:
+def _add_lanes(total: list[int], even: int, odd: int, pieces: int) -> None:
+    """Add the lanes of the even and the odd bytes to the 256 values of `total`, without the bias of 128 a piece."""
     bias = 128 * pieces
     for first, lanes in ((0, even), (1, odd)):
         values = _LANES.unpack(lanes.to_bytes(DIMENSIONS, "little"))

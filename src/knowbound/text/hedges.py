@@ -194,7 +194,7 @@ _NEEDED = frozenset(
     b"early makes serves from would only i'd i've we've found find see saw last missing overlooked overlooking grain came come "
     b"turned correct beats beyond money strikes top going signs sign reads leave leaves leaving according".split()
 )
-_REMEMBERED = 2_000  # characters of a text whose result is cached
+_CACHED_CHARACTERS = 2_000  # characters of a text whose result is cached
 # Everything but letters, digits and apostrophes becomes a space, and capitals become small, in one pass.
 _TO_WORDS = bytes(
     ord(chr(c).lower()) if (c < 128 and chr(c).isalnum()) or c == ord("'") else ord(" ") for c in range(256)
@@ -211,15 +211,16 @@ def words(text: str) -> list[bytes]:
 
 def may_hedge(text: str) -> bool:
     """Report whether the text may have a word of doubt."""
-    return _remembered(text) if len(text) <= _REMEMBERED else _may_hedge(text)
+    return _cached_may_hedge(text) if len(text) <= _CACHED_CHARACTERS else _may_hedge(text)
 
 
 @lru_cache(maxsize=256)  # a text of one line is tested as text, as line and as sentence
-def _remembered(text: str) -> bool:
+def _cached_may_hedge(text: str) -> bool:
     return _may_hedge(text)
 
 
 def _may_hedge(text: str) -> bool:
+    """Report whether a text has the end of a question, a word that every cue needs one of, or Chinese."""
     if "? " in text or "?\n" in text or text.endswith("?"):
         return True
     if not _NEEDED.isdisjoint(words(text)):
@@ -256,4 +257,5 @@ def lowered(masked: str) -> str:
 
 
 def _is_month(masked: str, at: int) -> bool:
+    """Report whether the `may` at a position is the month: `May 3`."""
     return masked[at] == "M" and masked[at + 4 : at + 5].isdigit()

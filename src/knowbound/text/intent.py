@@ -22,7 +22,7 @@ _ORDERS = (
 _CI = r"\b(?:ci|pipelines?|workflows?|github actions?|nightly)\b"
 _BUILD = r"\b(?:build|builds|compiles?|type.?checks?|type errors?)\b"
 _TESTS = r"\b(?:tests?|test suite|suite|specs?)\b"
-_ENDS = r"\b(?:pass(?:es|ed|ing)?|fail(?:s|ed|ing|ures?)?|green|red|broken|work(?:s|ing)?|break(?:s|ing)?)\b"
+_RESULT = r"\b(?:pass(?:es|ed|ing)?|fail(?:s|ed|ing|ures?)?|green|red|broken|work(?:s|ing)?|break(?:s|ing)?)\b"
 _STATE = r"\b(?:green|red|pass(?:es|ed|ing)?|fail(?:s|ed|ing)?|finished|running|status|broken|done)\b"
 _WHY = r"\b(?:why|how come|what (?:broke|made|caused|is wrong|went wrong)|cause of|reason)\b"
 _FAILS = r"\b(?:fail\w*|red|broken?|breaks?|breaking|error\w*|crash\w*)\b"
@@ -46,7 +46,7 @@ _TABLE: tuple[tuple[Intent, re.Pattern[str]], ...] = tuple(
         (Intent.EXECUTE, rf"{_LEAD}(?:run|build|compile|execute|test)\b(?! (?:out|into))"),
         (Intent.STATUS, rf"^{_NOT_ASKED}.*(?:{_CI}.*{_STATE}|{_STATE}.*{_CI})"),
         (Intent.EXECUTE, rf"^{_NOT_ASKED}\W*(?:does|do|will|can|is|are|any|check whether|still)\b.*{_BUILD}"),
-        (Intent.EXECUTE, rf"^{_NOT_ASKED}.*(?:{_TESTS}.*{_ENDS}|{_ENDS}.*{_TESTS})"),
+        (Intent.EXECUTE, rf"^{_NOT_ASKED}.*(?:{_TESTS}.*{_RESULT}|{_RESULT}.*{_TESTS})"),
         (Intent.MODIFY, rf"{_LEAD}(?:{_ORDERS})\b"),
         (Intent.EXPLAIN, r"^\W*how (?:do|does|did|is|are)\b"),
         (

@@ -19,7 +19,7 @@ _OTHER_BULLET = re.compile(r"^(\s*)(?:•|(\d{1,4})、)\s*")  # written in place
 _CHECKBOX = re.compile(r"^\[[ xX]\]\s+")
 _BOLD_LINE = re.compile(r"^\s*(?:\*\*|__)(.{2,120}?)(?:\*\*|__)\s*[::]?\s*$")
 _COMMENT_OR_TAG = re.compile(r"<!--.*?(?:-->|\Z)|</?[a-zA-Z][^<>]{0,300}>", re.DOTALL)
-_FRONT = re.compile(r"^\s*([A-Za-z][\w -]{0,60}?)\s*:\s*(.*)$")
+_FRONT_MATTER_FIELD = re.compile(r"^\s*([A-Za-z][\w -]{0,60}?)\s*:\s*(.*)$")
 _TOML_TABLE = re.compile(r"^\s*\[{1,2}\s*([^\[\]]{1,200}?)\s*\]{1,2}\s*(?:#.*)?$")
 _parser = MarkdownIt("commonmark").enable("table")
 
@@ -103,6 +103,7 @@ class _Builder:
 
 
 def _read_markdown(lines: list[str], builder: _Builder) -> None:
+    """Add the headings and blocks of the parser's tokens; a list item has the item around it in its lead."""
     tokens = _parser.parse("\n".join(_OTHER_BULLET.sub(_usual_bullet, line) for line in lines))
     lead = ""  # the line that introduces the next blocks: it ends with a colon, is all bold, or is a question
     items: list[str] = []  # the open items of lists, outermost first; "" until the text of an item is read
@@ -114,7 +115,7 @@ def _read_markdown(lines: list[str], builder: _Builder) -> None:
         end = min(end, len(lines))
         match token.type, tokens[at - 1].type:
             case "inline", "heading_open":
-                builder.open(int(tokens[at - 1].tag[1]), _plain(token)[0].strip(), first + 1)
+                builder.open(int(tokens[at - 1].tag[1]), _plain_text(token)[0].strip(), first + 1)
                 lead = ""
             case "hr", _:
                 lead = ""
@@ -127,7 +128,7 @@ def _read_markdown(lines: list[str], builder: _Builder) -> None:
             case "list_item_close", _:
                 items.pop()
             case "inline", ("th_open" | "td_open"):
-                row.append(_plain(token))
+                row.append(_plain_text(token))
             case "table_open", _:
                 head = []
             case "tr_open", _:
@@ -138,20 +139,20 @@ def _read_markdown(lines: list[str], builder: _Builder) -> None:
             case "tr_close", _:
                 head = [text for text, _ in row]
             case "inline", "paragraph_open" if items and not items[-1]:
-                text, links = _plain(token)
+                text, links = _plain_text(token)
                 items[-1] = _CHECKBOX.sub("", text)
                 builder.add(
                     BlockKind.ITEM, first + 1, end, items[-1], " ".join(filter(None, (lead, *items[-2:-1]))), links
                 )
             case "inline", "paragraph_open":
-                text, links = _plain(token)
-                is_bold, asks = bool(_BOLD_LINE.match(token.content)), _asks(text)
-                if is_bold or asks or text.endswith((":", ":")):
+                text, links = _plain_text(token)
+                is_bold, is_question = bool(_BOLD_LINE.match(token.content)), _is_question(text)
+                if is_bold or is_question or text.endswith((":", ":")):
                     lead = text
                     if not is_bold:
                         builder.add(BlockKind.PROSE, first + 1, end, text, "", links)
                 else:
-                    lead = lead if _asks(lead) else ""
+                    lead = lead if _is_question(lead) else ""
                     builder.add(BlockKind.PROSE, first + 1, end, text, lead, links)
 
 
@@ -160,11 +161,11 @@ def _front_matter(lines: list[str], builder: _Builder) -> int:
     if not lines or lines[0].strip() != "---":
         return 0
     end = next((at for at in range(1, min(len(lines), 200)) if lines[at].strip() in ("---", "...")), None)
-    if end is None or not any(_FRONT.match(line) for line in lines[1:end]):
+    if end is None or not any(_FRONT_MATTER_FIELD.match(line) for line in lines[1:end]):
         return 0
     values: dict[str, tuple[int, str]] = {}
     for at in range(1, end):
-        pair = _FRONT.match(lines[at])
+        pair = _FRONT_MATTER_FIELD.match(lines[at])
         if pair:
             values.setdefault(pair.group(1).strip().lower(), (at, pair.group(2).strip().strip("\"'|>").strip()))
     title = next((values[key] for key in ("title", "name") if values.get(key, (0, ""))[1]), None)
@@ -172,8 +173,8 @@ def _front_matter(lines: list[str], builder: _Builder) -> int:
         builder.open(0, title[1], 1)
     for key in ("description", "summary", "when_to_use"):
         if values.get(key, (0, ""))[1]:
-            at, said = values[key]
-            builder.add(BlockKind.PROSE, at + 1, at + 1, said)
+            at, description = values[key]
+            builder.add(BlockKind.PROSE, at + 1, at + 1, description)
     return end + 1
 
 
@@ -196,11 +197,11 @@ def _usual_bullet(mark: re.Match[str]) -> str:
     return f"{mark[1]}{mark[2]}. " if mark[2] else f"{mark[1]}- "
 
 
-def _asks(text: str) -> bool:
+def _is_question(text: str) -> bool:
     return len(text) < 200 and text.rstrip().endswith(("?", "?"))
 
 
-def _plain(token: Token) -> tuple[str, int]:
+def _plain_text(token: Token) -> tuple[str, int]:
     """Return the text of an inline token without its markup, and the number of its characters in links."""
     parts: list[str] = []
     linked = open_links = 0

@@ -14,7 +14,7 @@ from __future__ import annotations
 from knowbound.core.lazy_pattern import lazy
 from knowbound.text.secrets.names import may_have_option, may_have_parameter, may_name_secret, parts_with_runs
 
-_EDGE = 300  # characters beyond an excerpt
+_EDGE_CHARACTERS = 300  # characters beyond an excerpt
 _LONG_RUN = lazy(r"[A-Za-z0-9]{20}")
 
 
@@ -30,8 +30,8 @@ def excerpt(text: str, most: int) -> str:
 
     More is redacted than returned: by more than the part of a secret that is needed to recognise it.
     """
-    length = most + _EDGE
-    while (shown := redact(text[:length])) and length < len(text) and len(shown) < most + _EDGE // 2:
+    length = most + _EDGE_CHARACTERS
+    while (shown := redact(text[:length])) and length < len(text) and len(shown) < most + _EDGE_CHARACTERS // 2:
         length *= 2
     return shown[:most]
 
@@ -43,13 +43,14 @@ def cut(text: str, most: int) -> str:
 
 def excerpt_of_end(text: str, most: int) -> str:
     """Return the last characters of the redacted text."""
-    length = most + _EDGE
-    while (shown := redact(text[-length:])) and length < len(text) and len(shown) < most + _EDGE // 2:
+    length = most + _EDGE_CHARACTERS
+    while (shown := redact(text[-length:])) and length < len(text) and len(shown) < most + _EDGE_CHARACTERS // 2:
         length *= 2
     return shown[-most:]
 
 
 def _redact_once(text: str) -> str:
+    """Redact by shape, then by form, then by name; each step only if a cheap search finds what it needs."""
     if "PRIVATE KEY" in text:
         from knowbound.text.secrets.forms import redact_keys  # noqa: PLC0415
 
@@ -106,6 +107,7 @@ def _redact_decoded(text: str) -> str:
 
 
 def _redact_tokens(text: str) -> str:
+    """Redact private keys and the tokens with a vendor's prefix."""
     from knowbound.text.secrets.forms import redact_keys  # noqa: PLC0415
     from knowbound.text.secrets.looks import mark  # noqa: PLC0415
     from knowbound.text.secrets.shapes import find_tokens  # noqa: PLC0415

@@ -32,17 +32,18 @@ def runner_summaries(text: str) -> list[RunnerSummary]:
     return [found for words, read in _READERS if any(word in text for word in words) for found in read(text)]
 
 
-def _count(text: str, *words: str) -> int:
+def _counted(text: str, *words: str) -> int:
+    """Return the sum of the numbers before these words: 3 for `2 failed, 1 error`."""
     found = (re.search(rf"(\d[\d,]*) {word}", text) for word in words)
-    return sum(int(one[1].replace(",", "")) for one in found if one)
+    return sum(int(found_count[1].replace(",", "")) for found_count in found if found_count)
 
 
 def _pytest(text: str) -> Iterator[RunnerSummary]:
     for found in re.finditer(r"^(?:=+ )?((?:\d+ \w+, )*\d+ \w+|no tests ran)(?: in [\d.]+s.*)(?: =+)?$", text, re.M):
         summary = found[1]
         if re.search(r"\d (?:passed|failed|error|skipped|deselected|xfailed|warning)|no tests ran", summary):
-            failed, skipped = _count(summary, "failed", "error"), _count(summary, "skipped", "xfailed")
-            yield RunnerSummary("pytest", _count(summary, "passed"), failed, skipped)
+            failed, skipped = _counted(summary, "failed", "error"), _counted(summary, "skipped", "xfailed")
+            yield RunnerSummary("pytest", _counted(summary, "passed"), failed, skipped)
 
 
 def _unittest(text: str) -> Iterator[RunnerSummary]:
@@ -67,20 +68,22 @@ def _vitest(text: str) -> Iterator[RunnerSummary]:
 
 
 def _with_files(runner: str, of_files: str, of_tests: str, text: str) -> Iterator[RunnerSummary]:
-    """A file that cannot be loaded fails, and no test of it is counted."""
+    """Yield summaries of tests; files that fail count if no test failed: one that cannot be loaded has no tests."""
     files = re.findall(of_files, text, re.M)
     for summary in re.findall(of_tests, text, re.M):
-        failed = _count(summary, "failed") or sum(_count(file, "failed") for file in files)
-        yield RunnerSummary(runner, _count(summary, "passed"), failed, _count(summary, "skipped", "todo", "pending"))
+        failed = _counted(summary, "failed") or sum(_counted(file, "failed") for file in files)
+        yield RunnerSummary(
+            runner, _counted(summary, "passed"), failed, _counted(summary, "skipped", "todo", "pending")
+        )
 
 
 def _go(text: str) -> Iterator[RunnerSummary]:
-    """Go prints packages and the names of tests, and no number."""
+    """Yield the summary of Go, which prints packages and the names of failed tests, and no numbers."""
     ok = re.findall(r"^ok\s+\S+\s+(?:[\d.]+s|\(cached\))(.*)$", text, re.M)
     failed = re.findall(r"^(?:FAIL\s+\S+|--- FAIL: \S+|FAIL$|panic: )", text, re.M)
-    ran = [one for one in ok if "no tests to run" not in one]
+    ran = [package for package in ok if "no tests to run" not in package]
     if failed:
-        names = len([one for one in failed if one.startswith("---")])
+        names = len([failure for failure in failed if failure.startswith("---")])
         yield RunnerSummary("go test", None, names or len(failed))
     elif ok or re.search(r"^PASS$", text, re.M):
         empty = bool(ok and not ran) or (not ok and "no tests to run" in text)
@@ -91,17 +94,17 @@ def _go(text: str) -> Iterator[RunnerSummary]:
 
 def _gotestsum(text: str) -> Iterator[RunnerSummary]:
     for found in re.finditer(r"^DONE (\d+) tests?(.*) in [\d.]+s", text, re.M):
-        failed = _count(found[2], "failure", "error")
+        failed = _counted(found[2], "failure", "error")
         yield RunnerSummary("gotestsum", int(found[1]) - failed, failed)
 
 
 def _cargo_test(text: str) -> Iterator[RunnerSummary]:
     found = re.findall(r"^test result: (ok|FAILED)\. (\d+) passed; (\d+) failed(?:; (\d+) ignored)?", text, re.M)
     if found:
-        passed, failed, ignored = (sum(int(one[at] or 0) for one in found) for at in (1, 2, 3))
-        yield RunnerSummary("cargo test", passed, failed or sum(one[0] == "FAILED" for one in found), ignored)
-    for one in re.finditer(r"^\s*Summary \[.*?\] +(\d+) tests? run: (\d+) passed(.*)$", text, re.M):
-        yield RunnerSummary("nextest", int(one[2]), _count(one[3], "failed"), _count(one[3], "skipped"))
+        passed, failed, ignored = (sum(int(result[at] or 0) for result in found) for at in (1, 2, 3))
+        yield RunnerSummary("cargo test", passed, failed or sum(result[0] == "FAILED" for result in found), ignored)
+    for summary in re.finditer(r"^\s*Summary \[.*?\] +(\d+) tests? run: (\d+) passed(.*)$", text, re.M):
+        yield RunnerSummary("nextest", int(summary[2]), _counted(summary[3], "failed"), _counted(summary[3], "skipped"))
 
 
 def _mocha(text: str) -> Iterator[RunnerSummary]:
@@ -126,16 +129,16 @@ def _playwright(text: str) -> Iterator[RunnerSummary]:
         yield RunnerSummary("playwright", int(found[1]), int(failed[1]) if failed else 0)
 
 
-def _counts(runner: str, pattern: str, *, last: bool = False) -> Callable[[str], Iterator[RunnerSummary]]:
+def _reader_of(runner: str, pattern: str, *, last: bool = False) -> Callable[[str], Iterator[RunnerSummary]]:
     """Return the reader of lines whose groups are counts: `ran` or `passed`, `failed`, `errors`, `skipped`, `todo`."""
 
     def read(text: str) -> Iterator[RunnerSummary]:
         found = list(re.finditer(pattern, text, re.M))
         for match in found[-1:] if last else found:
-            one = {name: int(number or 0) for name, number in match.groupdict().items()}
-            failed = one.get("failed", 0) + one.get("errors", 0)
-            passed = one["ran"] - failed if "ran" in one else one["passed"]
-            yield RunnerSummary(runner, passed, failed, one.get("skipped", 0) + one.get("todo", 0))
+            counts = {name: int(number or 0) for name, number in match.groupdict().items()}
+            failed = counts.get("failed", 0) + counts.get("errors", 0)
+            passed = counts["ran"] - failed if "ran" in counts else counts["passed"]
+            yield RunnerSummary(runner, passed, failed, counts.get("skipped", 0) + counts.get("todo", 0))
 
     return read
 
@@ -158,20 +161,20 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[RunnerSummary]]]
     (("Ran ",), _unittest),
     (("Tests:", "No tests found"), _jest),
     (("Test Files", "Tests  ", "No test files"), _vitest),
-    ((" fail",), _counts("bun test", _BUN)),
+    ((" fail",), _reader_of("bun test", _BUN)),
     (("ok  ", "ok\t", "FAIL", "PASS", "[no test"), _go),
     (("DONE ",), _gotestsum),
     (("test result:", "Summary ["), _cargo_test),
     ((" passing",), _mocha),
-    (("Tests run:",), _counts("maven", _MAVEN, last=True)),
-    (("completed, ",), _counts("gradle", r"^(?P<ran>\d+) tests? completed, (?P<failed>\d+) failed")),
+    (("Tests run:",), _reader_of("maven", _MAVEN, last=True)),
+    (("completed, ",), _reader_of("gradle", r"^(?P<ran>\d+) tests? completed, (?P<failed>\d+) failed")),
     (("% tests passed", "No tests were found"), _ctest),
-    (("# pass ", "ℹ pass "), _counts("node --test", _NODE)),
-    ((" example",), _counts("rspec", r"^(?P<ran>\d+) examples?, (?P<failed>\d+) failures?")),
-    (("OK (",), _counts("phpunit", r"^OK \((?P<ran>\d+) tests?")),
-    (("Assertions:",), _counts("phpunit", _PHPUNIT)),
-    (("Passed!", "Failed!"), _counts("dotnet test", _DOTNET)),
+    (("# pass ", "ℹ pass "), _reader_of("node --test", _NODE)),
+    ((" example",), _reader_of("rspec", r"^(?P<ran>\d+) examples?, (?P<failed>\d+) failures?")),
+    (("OK (",), _reader_of("phpunit", r"^OK \((?P<ran>\d+) tests?")),
+    (("Assertions:",), _reader_of("phpunit", _PHPUNIT)),
+    (("Passed!", "Failed!"), _reader_of("dotnet test", _DOTNET)),
     ((" passed (",), _playwright),
-    (("ok | ", "FAILED | "), _counts("deno test", _DENO)),
-    (("Executed ",), _counts("swift test", _SWIFT, last=True)),
+    (("ok | ", "FAILED | "), _reader_of("deno test", _DENO)),
+    (("Executed ",), _reader_of("swift test", _SWIFT, last=True)),
 )

@@ -34,7 +34,7 @@ _END = lazy(  # begins with its signs for the same reason, and looks back from t
 _PLAIN_END = lazy(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _ABBREVIATION = lazy(r"(?:\b(?:e\.g|i\.e|cf|vs|etc|approx|resp|incl|esp|fig|no|al|a\.k\.a|w\.r\.t)|^\W*\d+)\Z", re.I)
 _STARTS_UPPER = lazy(r"\s{0,4}[^\w¤]{0,4}[A-Z¤一-鿿]")
-_WRAPPED = 60  # a line at least this long may go on in the next one
+_WRAPPED_CHARACTERS = 60  # a line at least this long may go on in the next one
 
 
 class Sentence(NamedTuple):
@@ -71,7 +71,7 @@ def plain_sentences(text: str) -> list[str]:
 
 def mask(text: str) -> str:
     """Hide inline code, quotations and addresses, character for character."""
-    return _HIDE.sub(_hide, text)
+    return _HIDE.sub(_mask_of, text)
 
 
 def shape(sentence: str) -> str:
@@ -100,17 +100,18 @@ def prose_lines(text: str) -> Iterator[str]:
 
 def _paragraphs(text: str) -> Iterator[str]:
     """Yield prose lines, joined where only the width of a terminal broke them."""
-    held: list[str] = []
+    joined_lines: list[str] = []
     for line in prose_lines(text):
-        if held and not (_goes_on(held[-1]) and line[:1].islower()):
-            yield "\n".join(held)
-            held = []
-        held.append(line)
-    yield "\n".join(held)
+        if joined_lines and not (_may_go_on(joined_lines[-1]) and line[:1].islower()):
+            yield "\n".join(joined_lines)
+            joined_lines = []
+        joined_lines.append(line)
+    yield "\n".join(joined_lines)
 
 
-def _goes_on(line: str) -> bool:
-    return len(line) >= _WRAPPED and (line[-1].isalnum() or line[-1] in ",`)")
+def _may_go_on(line: str) -> bool:
+    """Report whether a line is as long as a terminal is wide, and does not end a sentence."""
+    return len(line) >= _WRAPPED_CHARACTERS and (line[-1].isalnum() or line[-1] in ",`)")
 
 
 def _split(line: str) -> Iterator[tuple[str, str]]:
@@ -124,13 +125,14 @@ def _split(line: str) -> Iterator[tuple[str, str]]:
         return
     start = 0
     for end in _END.finditer(masked):
-        if _ends(masked, start, end):
+        if _ends_sentence(masked, start, end):
             yield from _piece(line, masked, start, end.end())
             start = end.end()
     yield from _piece(line, masked, start, len(line))
 
 
 def _cells(line: str, masked: str) -> Iterator[tuple[str, str]]:
+    """Yield the cells of a table's row, each with the `|` in front of it."""
     start = 0
     while start < len(line) - 1:
         end = masked.find("|", start + 1)
@@ -140,7 +142,8 @@ def _cells(line: str, masked: str) -> Iterator[tuple[str, str]]:
         start = end
 
 
-def _ends(masked: str, start: int, end: re.Match[str]) -> bool:
+def _ends_sentence(masked: str, start: int, end: re.Match[str]) -> bool:
+    """Report whether a sign ends the sentence: no dot of an abbreviation, no `…` before a small letter."""
     sign = end[0]
     if sign[0] in "。！？；!?":
         return True
@@ -150,6 +153,7 @@ def _ends(masked: str, start: int, end: re.Match[str]) -> bool:
 
 
 def _piece(line: str, masked: str, start: int, end: int) -> Iterator[tuple[str, str]]:
+    """Yield a part of a line and of its mask without spaces around it, or nothing."""
     raw = line[start:end]
     left = len(raw) - len(raw.lstrip())
     raw = raw.strip()
@@ -157,5 +161,5 @@ def _piece(line: str, masked: str, start: int, end: int) -> Iterator[tuple[str, 
         yield raw, masked[start + left : start + left + len(raw)]
 
 
-def _hide(found: re.Match[str]) -> str:
+def _mask_of(found: re.Match[str]) -> str:
     return HIDDEN * len(found[0])

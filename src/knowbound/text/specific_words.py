@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 VERSION = 1  # raise it when the terms of a text change: indexes are rebuilt
 MOST_CHARACTERS = 20_000  # a longer text is cut to its ends
-_RAREST = 1e-4  # the share of texts with a term that the background does not have
-_PAIR = 3e-3  # the share of texts with a pair of ideographs, which the background does not count
-_SEEN_AGAIN = 14  # places: a word that is repeated sooner, as in a log, counts once
-_LONGEST = 64
+_RAREST_SHARE = 1e-4  # the share of texts with a term that the background does not have
+_SHARE_OF_PAIR = 3e-3  # the share of texts with a pair of ideographs, which the background does not count
+_PLACES_BETWEEN_REPEATS = 14  # places: a word that is repeated sooner, as in a log, counts once
+_TERM_CHARACTERS = 64
 # Without the vowel signs (New Tai Lue, Vedic) that are letters in Python but not in SQLite, which would split the term.
 _LETTER = "[^\\W_\u19b0-\u19c9\u1cf2\u1cf3]"
 _RUN = re.compile(rf"{_LETTER}+(?:[_./\-]+{_LETTER}+)*")
@@ -60,11 +60,11 @@ def places(text: str) -> list[Place]:
     if not text.isascii():
         text = _HIRAGANA.sub(lambda run: " " * len(run.group()), text)
     found: list[Place] = []
-    last: dict[str, int] = {}
+    last_place: dict[str, int] = {}
     for run in _RUN.finditer(text):
-        for start, terms in _of_run(run.group(), run.start()):
-            if last.get(terms[0], -_SEEN_AGAIN) <= len(found) - _SEEN_AGAIN:
-                last[terms[0]] = len(found)
+        for start, terms in _places_of_run(run.group(), run.start()):
+            if last_place.get(terms[0], -_PLACES_BETWEEN_REPEATS) <= len(found) - _PLACES_BETWEEN_REPEATS:
+                last_place[terms[0]] = len(found)
                 found.append((start, terms))
     return found
 
@@ -78,30 +78,32 @@ def all_terms(text: str) -> dict[str, None]:
 @lru_cache(maxsize=50_000)
 def usual_weight(term: str) -> float:
     """Return the weight of a term in texts about software: from 0 (in all texts) to 1 (in almost none)."""
-    share = _PAIR if term[0] >= _FIRST_IDEOGRAPH else _background().get(term, _RAREST)
-    return min(1.0, math.log(share) / math.log(_RAREST))
+    share = _SHARE_OF_PAIR if term[0] >= _FIRST_IDEOGRAPH else _background().get(term, _RAREST_SHARE)
+    return min(1.0, math.log(share) / math.log(_RAREST_SHARE))
 
 
-def _of_run(run: str, start: int) -> list[Place]:
+def _places_of_run(run: str, start: int) -> list[Place]:
     """Return the places of a run of characters without a space."""
     if run.isascii():
-        terms = _of_word(run)
+        terms = _terms_of_word(run)
         return [(start, terms)] if terms else []
     found: list[Place] = []
     at = 0
     for ideographs in _ideographs().finditer(run):
-        found += _between(run[at : ideographs.start()], start + at)
-        found += _pairs(ideographs.group(), start + ideographs.start())
+        found += _place_between(run[at : ideographs.start()], start + at)
+        found += _chinese_pairs(ideographs.group(), start + ideographs.start())
         at = ideographs.end()
-    return found + _between(run[at:], start + at)
+    return found + _place_between(run[at:], start + at)
 
 
-def _between(text: str, start: int) -> list[Place]:
-    terms = _of_word(text.strip("_./-")) if text else ()
+def _place_between(text: str, start: int) -> list[Place]:
+    """Return the place of the text before, between or after ideographs: one word, or nothing."""
+    terms = _terms_of_word(text.strip("_./-")) if text else ()
     return [(start, terms)] if terms else []
 
 
-def _pairs(run: str, start: int) -> list[Place]:
+def _chinese_pairs(run: str, start: int) -> list[Place]:
+    """Return each pair of neighbouring ideographs as a place, without pairs that hold a grammar particle."""
     if len(run) == 1:
         return [] if run in _GRAMMAR else [(start, (run,))]
     pairs = ((start + at, run[at : at + 2]) for at in range(len(run) - 1))
@@ -109,20 +111,21 @@ def _pairs(run: str, start: int) -> list[Place]:
 
 
 @lru_cache(maxsize=50_000)
-def _of_word(run: str) -> tuple[str, ...]:
+def _terms_of_word(run: str) -> tuple[str, ...]:
     """Return the terms of a word: of a name its spelling and the stems of its words; () for a stop word."""
     parts = _WORD.findall(run)
     words = [word for part in parts for word in split_words(part)]
     folder, slash, file = run.rpartition("/")
     names = (run, file, *parts, folder + slash)  # a path has also its file and its folder
-    terms = {name.lower(): None for name in names if len(name) <= _LONGEST and _is_compound(name)}
+    terms = {name.lower(): None for name in names if len(name) <= _TERM_CHARACTERS and _is_compound(name)}
     for word in words:
-        if word not in SEARCH_STOP_WORDS and 1 < len(word) <= _LONGEST:
+        if word not in SEARCH_STOP_WORDS and 1 < len(word) <= _TERM_CHARACTERS:
             terms[stem(word)] = None
     return tuple(terms)
 
 
 def _is_compound(name: str) -> bool:
+    """Report whether a name has a digit, a sign or several words: a plain word has only its stem."""
     return bool(name) and (not name.isalpha() or len(split_words(name)) > 1)
 
 

@@ -49,11 +49,12 @@ def stem(word: str) -> str:
             break
     if word.endswith(_NOUN_OF_VERB) and len(word) > 5:
         word = word[:-2]
-    word = word.replace("our", "or") if len(word) > 4 else word
+    word = word.replace("our", "or") if len(word) > 4 else word  # colour, color
     if len(word) > 3 and word.endswith("e"):
         word = word[:-1]
-    if len(word) > 3 and word[-1] == word[-2]:
+    if len(word) > 3 and word[-1] == word[-2]:  # stopp(ed)
         word = word[:-1]
+    # policy and polici(es) have one stem.
     if len(word) > 3 and word[-1] in "yi" and word[-2] not in "aeiou":
         word = word[:-1]
     return word
@@ -62,7 +63,7 @@ def stem(word: str) -> str:
 def common_start(word: str) -> str:
     """Return the letters that every form of the word begins with, to search for the word in text."""
     return "".join(
-        one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(word.lower(), stem(word), strict=False))
+        letter for letter, _ in takewhile(lambda pair: pair[0] == pair[1], zip(word.lower(), stem(word), strict=False))
     )
 
 

@@ -47,13 +47,13 @@ def has_phrase(words: Sequence[str], phrase: Sequence[str]) -> bool:
     """Report whether the phrase is in the words: whole words in a row, however words are joined in either."""
     wanted, wanted_raw = glued(canonical(word) for word in phrase), glued(phrase)
     for start in range(len(words)):
-        built = raw = ""
+        singular = raw = ""
         for word in words[start:]:
-            built += canonical(word)
+            singular += canonical(word)
             raw += word
-            if wanted in (built, raw) or wanted_raw == raw:
+            if wanted in (singular, raw) or wanted_raw == raw:
                 return True
-            if len(built) > len(wanted):
+            if len(singular) > len(wanted):
                 break
     return False
 
@@ -67,6 +67,7 @@ def phrase_pattern(words: Sequence[str]) -> str:
 
 
 def _either_number(word: str) -> str:
+    """Return a pattern for the singular and the plural of a word."""
     base = canonical(word)
     if len(word) <= 3:
         return re.escape(word.lower()) + "(?:es|s)?"
@@ -80,8 +81,8 @@ def at_word_edges(text: str, start: int, end: int) -> bool:
     if start > 0 and text[start - 1].isalnum() and start < len(text):
         before, first = text[start - 1], text[start]
         after_first = text[start + 1 : start + 2]
-        camel = first.isupper() and (before.islower() or before.isdigit() or after_first.islower())
-        if not camel:
+        is_hump = first.isupper() and (before.islower() or before.isdigit() or after_first.islower())
+        if not is_hump:
             return False
     if end < len(text) and text[end].isalnum():
         last, after = text[end - 1], text[end]
@@ -97,8 +98,8 @@ def phrase_spans(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, int
     for match in pattern.finditer(text):
         start, end = match.span()
         # The plural of `limit` also matches the E of `LimitError`: shorten the match to a word edge.
-        ends = (end - back for back in range(3) if pattern.fullmatch(text, start, end - back))
-        end = next((one for one in ends if at_word_edges(text, start, one)), -1)
+        shorter_ends = (end - back for back in range(3) if pattern.fullmatch(text, start, end - back))
+        end = next((candidate for candidate in shorter_ends if at_word_edges(text, start, candidate)), -1)
         if end < 0:
             continue
         if "\n" in match.group():

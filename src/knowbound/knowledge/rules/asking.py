@@ -25,11 +25,11 @@ from knowbound.text.printable import estimated_tokens, short_line
 from knowbound.traces.activity import ActivityRecord, RecordKind, SessionActivity
 
 _TOKENS, _RULE_TOKENS = 5_100, 2_600  # of rules and record together, and of rules alone; 6,000 with the instructions
-_LINES = 60  # lines of a knowledge file in one question
-_WRITTEN = (1_600, 900, 500, 300, 160, 80)  # characters of an edit, tried in this order until the record fits
+_LINES_PER_QUESTION = 60  # lines of a knowledge file in one question
+_EDIT_CHARACTERS = (1_600, 900, 500, 300, 160, 80)  # characters of an edit, tried in this order until the record fits
 _FIRST_LINES = 4  # of an edit, before the lines that name something of a rule
 _MOST_QUESTIONS = 3  # about one session, if its rules do not fit into one
-_FIRST_PROMPT, _PROMPT, _COMMAND, _SAID, _OTHER = 1_600, 500, 260, 320, 100
+_FIRST_PROMPT, _PROMPT, _COMMAND, _SAID, _OTHER = 1_600, 500, 260, 320, 100  # characters that are shown of each
 _WORD = re.compile(r"[A-Za-z_@][\w.-]{3,}")
 _SPAN = re.compile(r"`([^`\n]+)`")
 _MOST_READS = 12  # paths in one line
@@ -68,14 +68,16 @@ class RuleLine(msgspec.Struct, frozen=True):
 
 def which_are_rules(lines: Iterable[Rule], asker: Asker) -> Callable[[Rule], bool]:
     """Return a filter that keeps rules among lines: by the model's answer, or by the words of a line without answer."""
-    several = list({_line_key(line): line for line in lines}.values())
+    lines_by_key = list({_line_key(line): line for line in lines}.values())
     entries = [
-        AskedEntry(str(number), {"heading": sendable(one.heading), "line": sendable(one.text)}, _line_key(one))
-        for number, one in enumerate(several, 1)
+        AskedEntry(str(number), {"heading": sendable(line.heading), "line": sendable(line.text)}, _line_key(line))
+        for number, line in enumerate(lines_by_key, 1)
     ]
-    (asked,) = asker.ask_entries(load_prompt("rule_lines"), [EntryGroup(entries)], RuleLine, size=_LINES)
-    known = {_line_key(one): result.value.rule for one, result in zip(several, asked, strict=True) if result.value}
-    return lambda line: known.get(_line_key(line), is_rule(line))
+    (asked,) = asker.ask_entries(load_prompt("rule_lines"), [EntryGroup(entries)], RuleLine, size=_LINES_PER_QUESTION)
+    answers = {
+        _line_key(line): result.value.rule for line, result in zip(lines_by_key, asked, strict=True) if result.value
+    }
+    return lambda line: answers.get(_line_key(line), is_rule(line))
 
 
 def _line_key(line: Rule) -> str:
@@ -98,39 +100,43 @@ class AnsweredRule(NamedTuple):
 
 def ask_sessions(sessions: Sequence[AskedSession], asker: Asker) -> tuple[list[dict[Rule, AnsweredRule]], str]:
     """Return for each session what the model says of its rules, and the first problem. What is missing is undecided."""
-    shown = [(at, _Shown(one.activity, rules)) for at, one in enumerate(sessions) for rules in _parts(one)]
+    shown = [
+        (at, _SessionMaterial(session.activity, rules))
+        for at, session in enumerate(sessions)
+        for rules in _parts(session)
+    ]
     asked = asker.ask(
         load_prompt("rules"),
-        [one.inputs() for _, one in shown],
+        [material.inputs() for _, material in shown],
         RuleAnswers,
         sources=[AnswerSource(sessions[at].activity.session, sessions[at].activity.project) for at, _ in shown],
     )
     found: list[dict[Rule, AnsweredRule]] = [{} for _ in sessions]
-    for (at, one), answer in zip(shown, asked, strict=True):
+    for (at, material), answer in zip(shown, asked, strict=True):
         if answer.value is not None:
-            found[at] |= one.verified(answer.value.rules, asker.judge)
-    problem = next((one.problem for one in asked if one.value is None), "")
+            found[at] |= material.verified(answer.value.rules, asker.judge)
+    problem = next((answer.problem for answer in asked if answer.value is None), "")
     return found, problem
 
 
-class _Shown:
+class _SessionMaterial:
     """The material of one question."""
 
     def __init__(self, activity: SessionActivity, rules: list[Rule]) -> None:
         self._activity, self.rules = activity, rules
-        self._left = _TOKENS - sum(map(_tokens, self.rules))
+        self._left = _TOKENS - sum(map(_tokens_of, self.rules))
         terms = frozenset(word.lower() for rule in self.rules for word in _terms(rule))
-        for most in _WRITTEN:
+        for most in _EDIT_CHARACTERS:
             self.lines = list(_record_lines(self._activity, terms, most))
             if estimated_tokens("\n".join(text for _, text in self.lines)) <= self._left:
                 return
-        self.lines = _both_ends(self.lines, self._left)
+        self.lines = _first_and_last(self.lines, self._left)
 
     def inputs(self) -> dict[str, str]:
         """Return the texts of the prompt file."""
         rows = (
-            {"number": number, "file": one.file, "heading": one.heading, "rule": sendable(one.text)}
-            for number, one in enumerate(self.rules, 1)
+            {"number": number, "file": rule.file, "heading": rule.heading, "rule": sendable(rule.text)}
+            for number, rule in enumerate(self.rules, 1)
         )
         return {
             "rules": "\n".join(msgspec.json.encode(row).decode("utf-8") for row in rows),
@@ -139,20 +145,20 @@ class _Shown:
 
     def verified(self, answers: Iterable[RuleAnswer], judge: str) -> dict[Rule, AnsweredRule]:
         """Return the findings whose quotations are in the record; the rules that were left out did not apply."""
-        found = {rule: AnsweredRule(RuleFinding(False, by=judge)) for rule in self.rules}
-        for one in answers:
-            if not 1 <= one.number <= len(self.rules):
+        found = {rule: AnsweredRule(RuleFinding(applicable=False, by=judge)) for rule in self.rules}
+        for answer in answers:
+            if not 1 <= answer.number <= len(self.rules):
                 continue
-            rule, place = self.rules[one.number - 1], self._place(one.quote)
-            if one.verdict is AskedVerdict.UNKNOWN or place is None:
-                found[rule] = AnsweredRule(RuleFinding(True if place else None))
+            rule, place = self.rules[answer.number - 1], self._record_quoted(answer.quote)
+            if answer.verdict is AskedVerdict.UNKNOWN or place is None:
+                found[rule] = AnsweredRule(RuleFinding(applicable=True if place else None))
                 continue
-            finding = RuleFinding(True, RuleVerdict(one.verdict), place.line, f"“{one.quote.strip()}”", judge)
-            reminder = self._place(one.reminder, later_prompts=True) if one.reminder else None
+            finding = RuleFinding(True, RuleVerdict(answer.verdict), place.line, f"“{answer.quote.strip()}”", judge)
+            reminder = self._record_quoted(answer.reminder, later_prompts=True) if answer.reminder else None
             found[rule] = AnsweredRule(finding, reminder.line if reminder else 0)
         return found
 
-    def _place(self, quote: str, *, later_prompts: bool = False) -> ActivityRecord | None:
+    def _record_quoted(self, quote: str, *, later_prompts: bool = False) -> ActivityRecord | None:
         """Return the record whose line has the quotation; None if it is verbatim in none."""
         first = next((record for record in self._activity.records if record.kind is RecordKind.PROMPT), None)
         for record, text in self.lines:
@@ -168,15 +174,15 @@ def _parts(asked: AskedSession) -> list[list[Rule]]:
     parts: list[list[Rule]] = [[]]
     left = _RULE_TOKENS
     for rule in asked.rules:
-        left -= _tokens(rule)
+        left -= _tokens_of(rule)
         if left < 0 and parts[-1]:
             parts.append([])
-            left = _RULE_TOKENS - _tokens(rule)
+            left = _RULE_TOKENS - _tokens_of(rule)
         parts[-1].append(rule)
     return parts[:_MOST_QUESTIONS]
 
 
-def _tokens(rule: Rule) -> int:
+def _tokens_of(rule: Rule) -> int:
     return estimated_tokens(f"{rule.text} {rule.file} {rule.heading}") + 12
 
 
@@ -188,12 +194,12 @@ def _terms(rule: Rule) -> set[str]:
 def _record_lines(activity: SessionActivity, terms: frozenset[str], most: int) -> Iterator[tuple[ActivityRecord, str]]:
     """Yield the record line by line. Reads in a row are one line; of words, the last before a prompt or the end."""
     others = [record for record in activity.records if record.kind is not RecordKind.READ]
-    next_kind = {one.order: two.kind for one, two in pairwise(others)}
-    first_prompt = next((one for one in others if one.kind is RecordKind.PROMPT), None)
-    for is_read, group in groupby(activity.records, key=lambda one: one.kind is RecordKind.READ and one.done):
+    next_kind = {record.order: two.kind for record, two in pairwise(others)}
+    first_prompt = next((record for record in others if record.kind is RecordKind.PROMPT), None)
+    for is_read, group in groupby(activity.records, key=lambda record: record.kind is RecordKind.READ and record.done):
         if is_read:
             reads = list(group)
-            paths = dict.fromkeys(one.path for one in reads[:_MOST_READS])
+            paths = dict.fromkeys(read.path for read in reads[:_MOST_READS])
             yield reads[0], f"L{reads[0].line} read {', '.join(paths)}"
             continue
         for one in group:
@@ -204,36 +210,36 @@ def _record_lines(activity: SessionActivity, terms: frozenset[str], most: int) -
                 yield one, line
 
 
-def _line(one: ActivityRecord, terms: frozenset[str], most: int, *, is_last_word: bool) -> str:
-    ended = "" if one.done and one.ok else " (refused by the user)" if not one.done else " (failed)"
-    match one.kind:
+def _line(record: ActivityRecord, terms: frozenset[str], most: int, *, is_last_word: bool) -> str:
+    ended = "" if record.done and record.ok else " (refused by the user)" if not record.done else " (failed)"
+    match record.kind:
         case RecordKind.PROMPT:
-            return f"L{one.line} user: {short_line(one.text, _PROMPT)}"
+            return f"L{record.line} user: {short_line(record.text, _PROMPT)}"
         case RecordKind.SAID:
-            return f"L{one.line} agent said: {short_line(one.text, _SAID)}" if is_last_word else ""
+            return f"L{record.line} agent said: {short_line(record.text, _SAID)}" if is_last_word else ""
         case RecordKind.COMMAND:
-            return f"L{one.line} ran{ended}: {short_line(one.text, _COMMAND)}"
+            return f"L{record.line} ran{ended}: {short_line(record.text, _COMMAND)}"
         case RecordKind.EDIT:
-            return f"L{one.line} wrote{ended} {one.path}: {_written(one, terms, most)}"
+            return f"L{record.line} wrote{ended} {record.path}: {_written(record, terms, most)}"
         case RecordKind.SEARCH:
-            return f"L{one.line} searched{ended}: {short_line(one.text, _OTHER)}"
+            return f"L{record.line} searched{ended}: {short_line(record.text, _OTHER)}"
         case RecordKind.SKILL:
-            return f"L{one.line} used the skill {short_line(one.text, _OTHER)}"
+            return f"L{record.line} used the skill {short_line(record.text, _OTHER)}"
         case RecordKind.OTHER:
-            return f"L{one.line} used {one.tool}{ended}: {short_line(one.text, _OTHER)}"
+            return f"L{record.line} used {record.tool}{ended}: {short_line(record.text, _OTHER)}"
     return ""
 
 
-def _written(one: ActivityRecord, terms: frozenset[str], most: int) -> str:
+def _written(record: ActivityRecord, terms: frozenset[str], most: int) -> str:
     """Return the first lines that were added, and those that name something of a rule."""
-    old = {line.strip() for line in one.old.splitlines()}
-    added = [line.strip() for line in one.text.splitlines() if line.strip() and line.strip() not in old]
+    old = {line.strip() for line in record.old.splitlines()}
+    added = [line.strip() for line in record.text.splitlines() if line.strip() and line.strip() not in old]
     named = [line for line in added[_FIRST_LINES:] if any(word.lower() in terms for word in _WORD.findall(line))]
     others = [line for line in added[_FIRST_LINES:] if line not in named]
     return short_line(" ⏎ ".join((*added[:_FIRST_LINES], *named, *others)), most) or "(text not shown)"
 
 
-def _both_ends(lines: list[tuple[ActivityRecord, str]], left: int) -> list[tuple[ActivityRecord, str]]:
+def _first_and_last(lines: list[tuple[ActivityRecord, str]], left: int) -> list[tuple[ActivityRecord, str]]:
     """Return the first and the last lines that fit."""
     kept: list[int] = []
     order = (at for pair in zip(range(len(lines)), reversed(range(len(lines))), strict=True) for at in pair)

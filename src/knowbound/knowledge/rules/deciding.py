@@ -83,7 +83,7 @@ def check_of(rule: Rule) -> SessionCheck | None:
     if _AUTHOR.search(text) and _FORBIDS.search(text):
         return _commits(lambda message: not _AUTHOR.search(message), "the message has a co-author")
     if _EDITS.search(text) and not re.search(r"\b(?:without|manually)\b", text, re.IGNORECASE):
-        paths = [one for one in _SPAN.findall(text) if "/" in one or re.search(r"\.\w{1,5}$", one)]
+        paths = [span for span in _SPAN.findall(text) if "/" in span or re.search(r"\.\w{1,5}$", span)]
         return _left_alone(paths) if paths else None
     if _SOME_CASES.search(text):
         return None
@@ -92,22 +92,28 @@ def check_of(rule: Rule) -> SessionCheck | None:
     return _forbidden_check(text) or _run_check(text)
 
 
+def _decided(verdict: RuleVerdict, record: ActivityRecord | None, why: str) -> RuleFinding:
+    """Return the finding on a rule that applied, with the record that shows it."""
+    return RuleFinding(applicable=True, verdict=verdict, at_line=record.line if record else 0, why=why, by=_BY)
+
+
 # Runs
 
 
 def _run_check(text: str) -> SessionCheck | None:
-    spans, at_end = _runs_of(text), bool(_AT_END.search(text))
+    """Return the check that every required command ran before each commit or at the end; None if none is required."""
+    spans, at_end = _required_commands(text), bool(_AT_END.search(text))
     if not spans:
         return None
-    return lambda activity: _all_of([_run(span, activity, only_commits=not at_end) for span in spans])
+    return lambda activity: _all_of([_run_finding(span, activity, only_commits=not at_end) for span in spans])
 
 
 def required_runs(rule: Rule) -> list[tuple[str, ...]]:
     """Return the commands, as words, that a rule wants to have run before a commit or at the end."""
-    return [] if _SOME_CASES.search(rule.text) else [_words_of(one) for one in _runs_of(rule.text)]
+    return [] if _SOME_CASES.search(rule.text) else [_words_of(run) for run in _required_commands(rule.text)]
 
 
-def _runs_of(text: str) -> list[str]:
+def _required_commands(text: str) -> list[str]:
     """Return the commands as they are written."""
     if not (_AT_COMMIT.search(text) or _AT_END.search(text)) or _FORBIDS.search(text):
         return []
@@ -118,19 +124,20 @@ def _runs_of(text: str) -> list[str]:
 def _words_of(text: str) -> tuple[str, ...]:
     """Return the words of a command without what is around its script; nothing where it is no command."""
     simple = list(commands(parse(text))) if not _CALL.search(text) else []  # `f()` is a tool or a function
-    words = _plain(simple[0]) if len(simple) == 1 else ()
+    words = _essential_words(simple[0]) if len(simple) == 1 else ()
     return words if words and _PROGRAM.match(words[0]) else ()
 
 
-def _plain(command: Command) -> tuple[str, ...]:
+def _essential_words(command: Command) -> tuple[str, ...]:
+    """Return the words without wrappers and a runner's `run`; a package manager in front stays."""
     words = [word.text for word in command.words]
     kept = [word for at, word in enumerate(words) if word not in _AROUND or (at == 0 and word in _PACKAGE_MANAGERS)]
     return tuple(kept)
 
 
 def _is_run_of(command: Command, wanted: tuple[str, ...]) -> bool | None:
-    """Report whether a command runs what is wanted, maybe behind a wrapper; None for a part of it."""
-    words = [word for word in _plain(command) if not word.startswith("-")]
+    """Report whether a command runs what is wanted, maybe behind a wrapper; None if it runs only a part of it."""
+    words = [word for word in _essential_words(command) if not word.startswith("-")]
     needed = [word for word in wanted if not word.startswith("-")]
     if not words or words[0] in _SPEAKERS:
         return False
@@ -141,14 +148,14 @@ def _is_run_of(command: Command, wanted: tuple[str, ...]) -> bool | None:
         starts = [at for at in range(len(words)) if words[at : at + len(needed)] == needed]
     if not starts:
         return False
-    rest = [one for one in _plain(command)[1:] if one not in wanted]
-    return None if any(_NARROW.search(one) for one in rest) else True
+    rest = [word for word in _essential_words(command)[1:] if word not in wanted]
+    return None if any(_NARROW.search(word) for word in rest) else True
 
 
-def _run(spelled: str, activity: SessionActivity, *, only_commits: bool) -> RuleFinding:
+def _run_finding(spelled: str, activity: SessionActivity, *, only_commits: bool) -> RuleFinding:
     edits = [record for record in activity.records if record.is_code]
     if not edits:
-        return RuleFinding(False, by=_BY, why="no source was edited")
+        return RuleFinding(applicable=False, by=_BY, why="no source was edited")
     wanted = _words_of(spelled)
     runs: list[tuple[ActivityRecord, bool]] = []  # and whether it was the whole
     doubt = ""
@@ -160,10 +167,12 @@ def _run(spelled: str, activity: SessionActivity, *, only_commits: bool) -> Rule
             doubt = "another check ran that may have run it"
         elif _is_commit(record) and record.order > edits[-1].order and _BY_HOOK.search(record.output):
             doubt = "a hook of the commit may have run it"
-    commits = [one for one in activity.of(RecordKind.COMMAND) if _is_commit(one) and one.order > edits[0].order]
+    commits = [
+        record for record in activity.of(RecordKind.COMMAND) if _is_commit(record) and record.order > edits[0].order
+    ]
     if only_commits and not commits:
-        return RuleFinding(False, by=_BY, why="nothing was committed")
-    ends = [one.order for one in commits] if only_commits else [len(activity.records)]
+        return RuleFinding(applicable=False, by=_BY, why="nothing was committed")
+    ends = [commit.order for commit in commits] if only_commits else [len(activity.records)]
     verdicts = []
     for end in ends:
         last = max((edit.order for edit in edits if edit.order <= end), default=0)
@@ -171,41 +180,42 @@ def _run(spelled: str, activity: SessionActivity, *, only_commits: bool) -> Rule
         after = [whole for record, whole in before if record.order >= last]
         verdicts.append(RuleVerdict.OBEYED if any(after) else RuleVerdict.PARTLY if before else RuleVerdict.VIOLATED)
     if not runs and not only_commits and not activity.is_answered:
-        return RuleFinding(True, by="", why="the session ends before the work did")
+        return RuleFinding(applicable=True, by="", why="the session ends before the work did")
     verdict = verdicts[0] if len(set(verdicts)) == 1 else RuleVerdict.PARTLY
     if doubt and verdict is not RuleVerdict.OBEYED:
-        return RuleFinding(True, by="", why=doubt)
+        return RuleFinding(applicable=True, by="", why=doubt)
     at = runs[-1][0] if runs else commits[-1] if only_commits else edits[-1]
     whys = {
         RuleVerdict.OBEYED: f"`{spelled}` ran after the last edit",
         RuleVerdict.PARTLY: f"`{spelled}` ran, but not whole after the last edit",
         RuleVerdict.VIOLATED: f"`{spelled}` never ran",
     }
-    return RuleFinding(True, verdict, at.line, whys[verdict], _BY)
+    return _decided(verdict, at, whys[verdict])
 
 
 def _runs_all_checks(command: Command) -> bool:
-    words = _plain(command)
+    """Report whether a command is a script such as `npm run ci`, which may run any check."""
+    words = _essential_words(command)
     return len(words) > 1 and words[0] in _PACKAGE_MANAGERS and bool(_ALL_CHECKS.match(words[1]))
 
 
 def _all_of(found: Sequence[RuleFinding]) -> RuleFinding:
     """Return one finding for several things that a rule asks for."""
-    if len(found) == 1 or any(one.verdict is None for one in found):
-        return found[0] if len(found) == 1 else next(one for one in found if one.verdict is None)
-    verdicts = {one.verdict for one in found}
-    if len(verdicts) == 1:
+    if open_finding := next((finding for finding in found if finding.verdict is None), None):
+        return open_finding
+    if len({finding.verdict for finding in found}) == 1:
         return found[0]
-    worst = next(one for one in found if one.verdict is not RuleVerdict.OBEYED)
-    return RuleFinding(True, RuleVerdict.PARTLY, worst.at_line, worst.why, _BY)
+    worst = next(finding for finding in found if finding.verdict is not RuleVerdict.OBEYED)
+    return RuleFinding(applicable=True, verdict=RuleVerdict.PARTLY, at_line=worst.at_line, why=worst.why, by=_BY)
 
 
 # Commands that are not to be used
 
 
 def _forbidden_check(text: str) -> SessionCheck | None:
-    bad, good = _forbidden(text)
-    return (lambda activity: _not_used(bad, good, activity)) if bad else None
+    """Return the check that no forbidden command ran; None if the text forbids none."""
+    forbidden, preferred = _forbidden(text)
+    return (lambda activity: _not_used(forbidden, preferred, activity)) if forbidden else None
 
 
 def forbidden_commands(rule: Rule) -> list[tuple[str, ...]]:
@@ -219,12 +229,12 @@ def _forbidden(text: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]
     prose = _SPAN.sub(lambda span: " " * len(span[0]), plain)  # a verb in code is part of a command
     split = _NOT.search(plain) if _USES.search(prose) else None
     if split is not None and not _FORBIDS.search(plain[: split.start()]):
-        good, bad = _named(plain[: split.start()]), _named(plain[split.end() :])
-        if good and bad:
-            return bad, good
+        preferred, forbidden = _named(plain[: split.start()]), _named(plain[split.end() :])
+        if preferred and forbidden:
+            return forbidden, preferred
     forbids = _FORBIDS.search(plain)
     if forbids and (uses := _USES.search(prose, forbids.end(), forbids.end() + 40)):
-        spans = (_words_of(one) for one in _SPAN.findall(plain[uses.end() :]))
+        spans = (_words_of(span) for span in _SPAN.findall(plain[uses.end() :]))
         return [words for words in spans if len(words) > 1], []
     return [], []
 
@@ -233,12 +243,12 @@ def _named(text: str) -> list[tuple[str, ...]]:
     """Return the commands in a text: those in code spans, and package managers without."""
     spans = _SPAN.findall(text)
     found = [words for words in map(_words_of, spans) if words and (len(words) > 1 or _MANAGERS.fullmatch(words[0]))]
-    return found or [(one,) for one in _MANAGERS.findall(_SPAN.sub(" ", text))]
+    return found or [(manager,) for manager in _MANAGERS.findall(_SPAN.sub(" ", text))]
 
 
 def _begins(command: Command, wanted: tuple[str, ...]) -> bool:
     words = tuple(word.text for word in command.words)
-    return words[: len(wanted)] == wanted or _plain(command)[: len(wanted)] == wanted
+    return words[: len(wanted)] == wanted or _essential_words(command)[: len(wanted)] == wanted
 
 
 def begins_with(text: str, wanted: tuple[str, ...]) -> bool:
@@ -246,20 +256,20 @@ def begins_with(text: str, wanted: tuple[str, ...]) -> bool:
     return any(_begins(command, wanted) for command in commands(parse(text)))
 
 
-def _not_used(bad: list[tuple[str, ...]], good: list[tuple[str, ...]], activity: SessionActivity) -> RuleFinding:
-    used, broken = 0, None
+def _not_used(
+    forbidden: list[tuple[str, ...]], preferred: list[tuple[str, ...]], activity: SessionActivity
+) -> RuleFinding:
+    preferred_runs, violation = 0, None
     for record in activity.of(RecordKind.COMMAND):
-        if broken is None and any(_begins(command, wanted) for command in record.commands for wanted in bad):
-            broken = record
-        used += any(_begins(command, wanted) for command in record.commands for wanted in good)
-    if broken is None:
-        return (
-            RuleFinding(True, RuleVerdict.OBEYED, 0, "only the right one ran", _BY)
-            if used
-            else RuleFinding(False, by=_BY, why="neither ran")
-        )
-    verdict = RuleVerdict.PARTLY if used else RuleVerdict.VIOLATED
-    return RuleFinding(True, verdict, broken.line, f"it ran `{_shown(broken)}`", _BY)
+        if violation is None and any(_begins(command, wanted) for command in record.commands for wanted in forbidden):
+            violation = record
+        preferred_runs += any(_begins(command, wanted) for command in record.commands for wanted in preferred)
+    if violation is None:
+        if preferred_runs:
+            return _decided(RuleVerdict.OBEYED, None, "only the right one ran")
+        return RuleFinding(applicable=False, by=_BY, why="neither ran")
+    verdict = RuleVerdict.PARTLY if preferred_runs else RuleVerdict.VIOLATED
+    return _decided(verdict, violation, f"it ran `{_command_line(violation)}`")
 
 
 # Git
@@ -278,17 +288,20 @@ def _git(command: Command) -> list[str]:
 
 
 def _commits(is_right: Callable[[str], bool], why: str) -> SessionCheck:
+    """Return the check that the message of every commit is right; `why` says what is wrong with another."""
+
     def check(activity: SessionActivity) -> RuleFinding:
-        right, wrong = 0, None
+        right_commits, first_wrong = 0, None
         for record in activity.of(RecordKind.COMMAND):
             for message in _messages(record):
                 if is_right(message):
-                    right += 1
+                    right_commits += 1
                 else:
-                    wrong = wrong or record
-        if wrong is None:
-            return RuleFinding(bool(right), RuleVerdict.OBEYED if right else None, 0, "every commit follows it", _BY)
-        return RuleFinding(True, RuleVerdict.PARTLY if right else RuleVerdict.VIOLATED, wrong.line, why, _BY)
+                    first_wrong = first_wrong or record
+        if first_wrong is None:
+            verdict = RuleVerdict.OBEYED if right_commits else None
+            return RuleFinding(bool(right_commits), verdict, why="every commit follows it", by=_BY)
+        return _decided(RuleVerdict.PARTLY if right_commits else RuleVerdict.VIOLATED, first_wrong, why)
 
     return check
 
@@ -297,8 +310,8 @@ def _messages(record: ActivityRecord) -> Iterator[str]:
     """Yield the messages of the commits of a command line that git accepted."""
     if not _is_commit(record):
         return
-    for one in record.commands:
-        words = _git(one)
+    for command in record.commands:
+        words = _git(command)
         if words[:1] != ["commit"]:
             continue
         for flag, value in pairwise(words):
@@ -309,21 +322,23 @@ def _messages(record: ActivityRecord) -> Iterator[str]:
 
 
 def _pushes(branch: str) -> SessionCheck:
+    """Return the check that nothing was pushed to a branch, or to `main` or `master`."""
+
     def check(activity: SessionActivity) -> RuleFinding:
-        right = 0
+        right_pushes = 0
         for record in activity.of(RecordKind.COMMAND):
-            for one in record.commands:
-                words = [word for word in _git(one) if not word.startswith("-")]
+            for command in record.commands:
+                words = [word for word in _git(command) if not word.startswith("-")]
                 if words[:1] != ["push"]:
                     continue
                 if len(words) > 2 and words[2].rpartition(":")[2] in (branch, "main", "master"):
-                    return RuleFinding(True, RuleVerdict.VIOLATED, record.line, f"`{_shown(record)}`", _BY)
+                    return _decided(RuleVerdict.VIOLATED, record, f"`{_command_line(record)}`")
                 if len(words) < 3 and activity.branch in ("", "main", "master"):
-                    return RuleFinding(True, by="", why="a push without a branch")
-                right += 1
-        if not right:
-            return RuleFinding(False, by=_BY, why="nothing was pushed")
-        return RuleFinding(True, RuleVerdict.OBEYED, 0, "every push went to another branch", _BY)
+                    return RuleFinding(applicable=True, by="", why="a push without a branch")
+                right_pushes += 1
+        if not right_pushes:
+            return RuleFinding(applicable=False, by=_BY, why="nothing was pushed")
+        return _decided(RuleVerdict.OBEYED, None, "every push went to another branch")
 
     return check
 
@@ -332,34 +347,37 @@ def _pushes(branch: str) -> SessionCheck:
 
 
 def _left_alone(paths: list[str]) -> SessionCheck:
-    wanted = [path.strip("/").removesuffix("/*").removesuffix("/**") for path in paths]
+    """Return the check that no edit touched these files or folders."""
+    forbidden_paths = [path.strip("/").removesuffix("/*").removesuffix("/**") for path in paths]
 
     def check(activity: SessionActivity) -> RuleFinding:
         for record in activity.of(RecordKind.EDIT):
-            for path in wanted:
+            for path in forbidden_paths:
                 if record.path == path or record.path.startswith(path + "/"):
-                    return RuleFinding(True, RuleVerdict.VIOLATED, record.line, f"it edited {record.path}", _BY)
-        return RuleFinding(False, by=_BY, why="no such file was edited")
+                    return _decided(RuleVerdict.VIOLATED, record, f"it edited {record.path}")
+        return RuleFinding(applicable=False, by=_BY, why="no such file was edited")
 
     return check
 
 
 def _read_first(path: str) -> SessionCheck:
+    """Return the check that a file was read before the first edit of a source; read later, it is partly obeyed."""
+
     def check(activity: SessionActivity) -> RuleFinding:
         edit = next((record for record in activity.records if record.is_code), None)
         if edit is None:
-            return RuleFinding(False, by=_BY, why="no source was edited")
+            return RuleFinding(applicable=False, by=_BY, why="no source was edited")
         name = path.strip("/")
         for record in activity.records:
             is_read = record.kind is RecordKind.READ and record.path.endswith(name)
             if is_read or (record.kind is RecordKind.COMMAND and name in record.text):
                 verdict = RuleVerdict.OBEYED if record.order <= edit.order else RuleVerdict.PARTLY
-                return RuleFinding(True, verdict, record.line, f"it read {name}", _BY)
-        return RuleFinding(True, RuleVerdict.VIOLATED, edit.line, f"it edited before it read {name}", _BY)
+                return _decided(verdict, record, f"it read {name}")
+        return _decided(RuleVerdict.VIOLATED, edit, f"it edited before it read {name}")
 
     return check
 
 
-def _shown(record: ActivityRecord) -> str:
+def _command_line(record: ActivityRecord) -> str:
     line = record.text.strip().splitlines()[0] if record.text.strip() else ""
     return line if len(line) <= 80 else f"{line[:80]}…"

@@ -39,12 +39,12 @@ class RuleHistory:
 
         Agents load the files of their own client; one in a folder only if the session works in that folder.
         """
-        return [one for one in self.lines_at(time, branch, agent, touched) if self.is_rule(one)]
+        return [line for line in self.lines_at(time, branch, agent, touched) if self.is_rule(line)]
 
     def lines_at(self, time: str, branch: str = "", agent: str = "", touched: Iterable[str] = ()) -> list[Rule]:
         """Return every line that may be a rule of a session."""
         lines = self._of_commit(self._commit(branch, time[:19]) if time else "")
-        folders = {folder for path in touched for folder in _above(path)}
+        folders = {folder for path in touched for folder in _folders_above(path)}
         return [line for line in lines if _is_loaded(line.file, agent) and _folder_of(line.file) in (*folders, "")]
 
     @lru_cache(maxsize=512)  # noqa: B019  (one history lives as long as a command)
@@ -82,7 +82,7 @@ class RuleHistory:
 
 
 def _every_session(files: Iterable[str]) -> list[str]:
-    return [one for one in files if not any(part in f"/{one}" for part in _ON_CALL)]
+    return [file for file in files if not any(part in f"/{file}" for part in _ON_CALL)]
 
 
 def _is_loaded(file: str, agent: str) -> bool:
@@ -98,7 +98,7 @@ def _folder_of(file: str) -> str:
     return "/".join(parts[:own])
 
 
-def _above(path: str) -> Iterator[str]:
+def _folders_above(path: str) -> Iterator[str]:
     while path := path.rpartition("/")[0]:
         yield path
 
@@ -124,7 +124,7 @@ _VERBS = re.compile(
 _HEADED = re.compile(r"\b(?:never|always|do not|don['’]t|must)\b", re.IGNORECASE)
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _SIGNS = re.compile(r"[*_`~]{1,3}")
-_LEAD = re.compile(r"^[^\w]*(?:[^:.]{2,60}:\s+)?")  # "**Tests**: run them"
+_LABEL = re.compile(r"^[^\w]*(?:[^:.]{2,60}:\s+)?")  # "**Tests**: run them"
 _ADVERB = re.compile(r"^(?:please|also|then|finally|first|next)\s+", re.IGNORECASE)
 _LATIN = re.compile(r"[A-Za-z]")
 _NO = re.compile(r"^No (?!one\b|longer\b|doubt\b)[\w`@]")
@@ -133,19 +133,19 @@ _OF_RULES = re.compile(
     r"best practices|workflow)\b|правил|规则|规范|约定",
     re.IGNORECASE,
 )  # headings of sections whose bullets are rules
-_HAS_WORDS = 3
+_FEWEST_WORDS = 3
 
 
 def lines_of(file: str, text: str) -> list[Rule]:
     """Return the statements of a file that may be rules, in order: those of one line together, with its commands."""
     found: list[Rule] = []
     leads = False  # the last line ends with a colon: the lines of code after it belong to it
-    for line, group in groupby(statements_of(file, text), key=lambda one: one.line):
+    for line, group in groupby(statements_of(file, text), key=lambda statement: statement.line):
         statements = list(group)
         if all(statement.is_code for statement in statements):
             if leads:
                 last = found[-1]
-                commands = "".join(f" `{one.text.split(' #')[0].strip()}`" for one in statements)
+                commands = "".join(f" `{statement.text.split(' #')[0].strip()}`" for statement in statements)
                 found[-1] = Rule(file, last.line, (last.text + commands)[:_LONGEST], last.heading)
             continue
         statements = [statement for statement in statements if not statement.is_code and not statement.path]
@@ -165,10 +165,10 @@ def is_rule(line: Rule) -> bool:
     if plain.startswith("#"):
         return bool(_HEADED.search(plain))
     is_listed = bool(_BULLET.match(text)) and bool(_OF_RULES.search(heading))
-    if len(plain.split()) < _HAS_WORDS and not is_listed:
+    if len(plain.split()) < _FEWEST_WORDS and not is_listed:
         return False
-    starts = (plain, _LEAD.sub("", plain), *(part.lstrip() for part in plain.split(",")[1:]))
-    ordered = any(_VERBS.match(_ADVERB.sub("", one)) or _NO.match(one) for one in starts)
+    beginnings = (plain, _LABEL.sub("", plain), *(part.lstrip() for part in plain.split(",")[1:]))
+    is_order = any(_VERBS.match(_ADVERB.sub("", start)) or _NO.match(start) for start in beginnings)
     is_foreign = len(_LATIN.findall(plain)) * 2 < sum(map(str.isalpha, plain))  # no words that rules could read
     is_listed = is_listed or (is_foreign and bool(_BULLET.match(text)))
-    return is_listed or ordered or bool(_ORDERS.search(plain))
+    return is_listed or is_order or bool(_ORDERS.search(plain))

@@ -77,30 +77,32 @@ def check_rules(
         paths, settings, filters, root_is_given=root_is_given, progress=progress, environ=environ, also=also
     )
     with closing(Observed(settings.home)) as observed:
-        run = observed.run("observe", ObserveReport)
-        keys = run[1] if run is not None else []
-        found = [one for one in observed.findings(keys) if filters.admits(one)]
-    own = project_of_root((one.project for one in found), settings.root, root_is_given)
-    found = sorted((one for one in found if project_name(one.project) == own), key=lambda one: one.started)
+        newest_run = observed.run("observe", ObserveReport)
+        _, keys = newest_run or (None, [])
+        found = [session for session in observed.findings(keys) if filters.admits(session)]
+    own = project_of_root((session.project for session in found), settings.root, root_is_given)
+    found = sorted(
+        (session for session in found if project_name(session.project) == own), key=lambda session: session.started
+    )
     chosen = found[-newest:]
     key = digest_of(
         [__version__, str(_VERSION), str(settings.root), Checkout(settings.root).stamp, asker.judge if asker else ""]
-        + [f"{one.session}|{one.ended}|{one.tool_calls}" for one in chosen]
+        + [f"{session.session}|{session.ended}|{session.tool_calls}" for session in chosen]
         + [str(len(found))]
     )
     with closing(Screens(settings.home)) as screens:
-        kept = screens.screen(_SCREEN, key, RulesFound)
-        if kept is None:
-            files = [one for found in chosen for one in _files_of(found)]
+        result = screens.screen(_SCREEN, key, RulesFound)
+        if result is None:
+            files = [files for found in chosen for files in _files_of(found)]
             sees = partial(may_see, asker.judge, settings=settings) if asker else bool
-            kept = check_sessions(files, RuleHistory(settings.root), asker, sees)
-            kept = replace(kept, of=len(found), calls=report.totals.tool_calls)
-            screens.keep_screen(_SCREEN, key, kept)
-    if not kept.checks:
+            result = check_sessions(files, RuleHistory(settings.root), asker, sees)
+            result = replace(result, of=len(found), calls=report.totals.tool_calls)
+            screens.keep_screen(_SCREEN, key, result)
+    if not result.checks:
         raise InputError(
             "no-rules", f"No rule was found in a CLAUDE.md, AGENTS.md or the like of {settings.root}. Try: --root DIR"
         )
-    return kept
+    return result
 
 
 def _files_of(found: Findings) -> Iterator[SessionFiles]:
@@ -119,46 +121,50 @@ def check_sessions(
 
     `sees` says whether the model may be shown the sessions of an agent.
     """
-    read = [(activity_of(events_of(session, Tally()), session.start), session.files[0]) for session in sessions]
+    read_sessions = [
+        (activity_of(events_of(session, Tally()), session.start), session.files[0]) for session in sessions
+    ]
     if asker is not None:
-        lines = (line for activity, _ in read for line in history.lines_at(*_given(activity)))
+        lines = (line for activity, _ in read_sessions for line in history.lines_at(*_rule_selectors(activity)))
         history.is_rule = which_are_rules(lines, asker)
-    checks = [_by_rules(activity, trace, history) for activity, trace in read]
+    checks = [_by_rules(activity, trace, history) for activity, trace in read_sessions]
     notes: list[str] = []
     if asker is not None:
-        notes = _ask(read, checks, asker, sees)
-    return RulesFound([one for of_session in checks for one in of_session], len(read), len(sessions), notes=notes)
+        notes = _ask(read_sessions, checks, asker, sees)
+    return RulesFound(
+        [check for of_session in checks for check in of_session], len(read_sessions), len(sessions), notes=notes
+    )
 
 
 def _by_rules(activity: SessionActivity, trace: str, history: RuleHistory) -> list[RuleCheck]:
     checks = []
-    for rule in history.at(*_given(activity)):
+    for rule in history.at(*_rule_selectors(activity)):
         decide = check_of(rule)
         finding = decide(activity) if decide is not None else RuleFinding()
-        checks.append(_check(rule, activity, trace, finding, _reminder(rule, activity, decide)))
+        checks.append(_rule_check(rule, activity, trace, finding, _reminder(rule, activity, decide)))
     return checks
 
 
-def _given(activity: SessionActivity) -> tuple[str, str, str, set[str]]:
+def _rule_selectors(activity: SessionActivity) -> tuple[str, str, str, set[str]]:
     """Return what says which rules a session was given: its time, branch, agent and files."""
     touched = {record.path for record in activity.records if record.path}
     return activity.started, activity.branch, activity.agent, touched
 
 
-def _check(
+def _rule_check(
     rule: Rule, activity: SessionActivity, trace: str, finding: RuleFinding, reminder: ActivityRecord | None
 ) -> RuleCheck:
     before = next((record.calls_before for record in activity.records if record.line == finding.at_line > 0), None)
     return RuleCheck(
-        rule,
-        activity.session,
-        activity.started,
-        finding,
-        trace,
-        before,
-        activity.calls,
-        reminder is not None,
-        reminder.line if reminder else 0,
+        rule=rule,
+        session=activity.session,
+        started=activity.started,
+        finding=finding,
+        trace=trace,
+        calls_before=before,
+        calls=activity.calls,
+        reminded=reminder is not None,
+        reminded_line=reminder.line if reminder else 0,
     )
 
 
@@ -167,37 +173,42 @@ def _reminder(rule: Rule, activity: SessionActivity, decide: SessionCheck | None
 
     In 52 messages of real users with words such as "again" or "I said", none was about a rule: words alone say nothing.
     """
-    named = [re.compile(rf"(?<![\w-]){re.escape(one)}(?![\w-])", re.IGNORECASE) for one in _SPAN.findall(rule.text)]
-    for one in list(activity.of(RecordKind.PROMPT))[1:] if decide else ():
-        if len(one.text) <= _LONGEST_REMINDER and any(name.search(one.text) for name in named):
-            until_then = msgspec.structs.replace(activity, records=activity.records[: one.order])
+    named = [re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])", re.IGNORECASE) for name in _SPAN.findall(rule.text)]
+    for prompt in list(activity.of(RecordKind.PROMPT))[1:] if decide else ():
+        if len(prompt.text) <= _LONGEST_REMINDER and any(name.search(prompt.text) for name in named):
+            until_then = msgspec.structs.replace(activity, records=activity.records[: prompt.order])
             if decide and decide(until_then).verdict in (RuleVerdict.VIOLATED, RuleVerdict.PARTLY):
-                return one
+                return prompt
     return None
 
 
 def _ask(
-    read: Sequence[tuple[SessionActivity, str]],
+    sessions_read: Sequence[tuple[SessionActivity, str]],
     checks: list[list[RuleCheck]],
     asker: Asker,
     sees: Callable[[str], bool],
 ) -> list[str]:
     """Put the model's findings in place of what rules left open; return what did not work."""
     asked = [
-        AskedSession(activity, [one.rule for one in of_session if _is_open(one)])
-        for (activity, _), of_session in zip(read, checks, strict=True)
+        AskedSession(activity, [check.rule for check in of_session if _is_for_model(check)])
+        for (activity, _), of_session in zip(sessions_read, checks, strict=True)
     ]
-    worth = [at for at, one in enumerate(asked) if one.rules and one.activity.calls and sees(one.activity.agent)]
-    answers, problem = ask_sessions([asked[at] for at in worth], asker)
-    for at, answered in zip(worth, answers, strict=True):
-        activity, trace = read[at]
-        for place, one in enumerate(checks[at]):
-            if _is_open(one) and (found := answered.get(one.rule)) is not None:
+    to_ask = [
+        at
+        for at, material in enumerate(asked)
+        if material.rules and material.activity.calls and sees(material.activity.agent)
+    ]
+    answers, problem = ask_sessions([asked[at] for at in to_ask], asker)
+    for at, answered in zip(to_ask, answers, strict=True):
+        activity, trace = sessions_read[at]
+        for place, check in enumerate(checks[at]):
+            if _is_for_model(check) and (found := answered.get(check.rule)) is not None:
                 line = found.reminded_line
                 reminder = next((record for record in activity.records if record.line == line > 0), None)
-                checks[at][place] = _check(one.rule, activity, trace, found.finding, reminder)
+                checks[at][place] = _rule_check(check.rule, activity, trace, found.finding, reminder)
     return [f"{asker.judge} did not answer for every session: {problem}"] if problem else []
 
 
-def _is_open(check: RuleCheck) -> bool:
+def _is_for_model(check: RuleCheck) -> bool:
+    """Report whether nobody has decided yet."""
     return not check.finding.by

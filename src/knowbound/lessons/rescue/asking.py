@@ -75,7 +75,7 @@ def indexed(root: Path, home: Path, *, keep: bool = False) -> Iterator[KeptTree]
 
 
 def as_event(pattern: str, path: str, glob: str, cwd: str) -> dict[str, Any]:
-    """A search or a path that found nothing, as Claude Code reports it."""
+    """Return the event of Claude Code for a search, a glob or a path that found nothing."""
     nothing = {"mode": "files_with_matches", "filenames": [], "numFiles": 0}
     if pattern:
         given = {"pattern": pattern} | ({"path": path} if path else {}) | ({"glob": glob} if glob else {})
@@ -87,14 +87,14 @@ def as_event(pattern: str, path: str, glob: str, cwd: str) -> dict[str, Any]:
 
 
 RULE = "model"
-_PATHS, _SYMBOLS, _OF_FILE = 60, 60, 4  # names that are shown; definitions of one file
-_BY_MEANING = 4_000  # paths that are compared by meaning, those with a common word first
-_LONGEST = 400  # characters of a query
-_WHY = 100
-_BEFORE, _SAID = 8, 220  # records before the call; characters of each
-_WORDS, _FILES, _OF_WORD = 5, 6, 2  # of a pattern; files and lines that are shown of each word
+_MOST_PATHS, _MOST_SYMBOLS, _SYMBOLS_OF_FILE = 60, 60, 4  # names that are shown; definitions of one file
+_MOST_COMPARED = 4_000  # paths that are compared by meaning, those with a common word first
+_QUERY_CHARACTERS = 400  # characters of a query
+_WHY_CHARACTERS = 100
+_RECORDS_BEFORE, _RECORD_CHARACTERS = 8, 220  # records before the call; characters of each
+_MOST_WORDS, _FILES_OF_WORD, _LINES_OF_FILE = 5, 6, 2  # of a pattern; files and lines that are shown of each word
 _WORD = re.compile(r"[A-Za-z_][\w-]{3,}")
-_LARGEST = 30_000_000  # bytes of a transcript
+_TRANSCRIPT_BYTES = 30_000_000  # bytes of a transcript
 
 
 class ModelPlace(msgspec.Struct, frozen=True):
@@ -124,46 +124,51 @@ def rescues_by_model(
     names = TreeNames(tree)
     roots = [EventRoots(str(event.get("cwd") or ""), tree.root, lambda path: path in names.folders) for event in events]
     misses = [missed_lookups(event, root) for event, root in zip(events, roots, strict=True)]
-    asked = [at for at, found_ in enumerate(misses) if found_ and not any(one.is_check for one in found_)]
+    asked = [at for at, lookups in enumerate(misses) if lookups and not any(miss.is_check for miss in lookups)]
     shown = [
         {
-            "miss": sendable("\n".join(map(_words, misses[at]))),
+            "miss": sendable("\n".join(map(_miss_line, misses[at]))),
             "before": sendable(_before(events[at], sees)),
-            "tree": sendable("\n".join(_near(misses[at], names, tree))),
+            "tree": sendable("\n".join(_names_near(misses[at], names, tree))),
         }
         for at in asked
     ]
     answers = asker.ask(load_prompt("rescue"), shown, ModelPlaces)
-    said = [NOTHING] * len(events)
+    rescues = [NOTHING] * len(events)
     for at, answer in zip(asked, answers, strict=True):
         if answer.value is None:
-            said[at] = NOTHING._replace(problem=answer.problem)
+            rescues[at] = NOTHING._replace(problem=answer.problem)
         else:
-            said[at] = without_secrets(_verified(answer.value.places, misses[at][0], names, tree), texts_of(events[at]))
-    return said
+            rescues[at] = without_secrets(
+                _verified(answer.value.places, misses[at][0], names, tree), texts_of(events[at])
+            )
+    return rescues
 
 
-def is_reached(event: Mapping[str, Any], said: Rescue) -> bool:
+def is_reached(event: Mapping[str, Any], rescue: Rescue) -> bool:
     """Report whether the agent has found the places itself by now, as far as its transcript shows."""
     path, call = event.get("transcript_path"), event.get("tool_use_id")
-    if not said.suggestions or not isinstance(path, str) or not path:
+    if not rescue.suggestions or not isinstance(path, str) or not path:
         return False
     _records.cache_clear()
     records = _records(path)[1]
-    at = next((number for number, one in enumerate(records) if one.call_id == call), len(records))
-    after = [one for one in records[at + 1 :] if one.ok and one.kind is not RecordKind.PROMPT]
-    return all(any(place.path in f"{one.path} {one.text} {one.output}" for one in after) for place in said.suggestions)
+    at = next((number for number, later in enumerate(records) if later.call_id == call), len(records))
+    after = [later for later in records[at + 1 :] if later.ok and later.kind is not RecordKind.PROMPT]
+    return all(
+        any(place.path in f"{later.path} {later.text} {later.output}" for later in after)
+        for place in rescue.suggestions
+    )
 
 
 def _verified(places: Sequence[ModelPlace], miss: MissedLookup, names: TreeNames, tree: KeptTree) -> Rescue:
     """Return the files and folders that the tree has, with the lines that the files have."""
     kept = []
-    for one in places[:MOST_PLACES]:
-        path = one.path.strip().removeprefix("./").strip("/")
+    for place in places[:MOST_PLACES]:
+        path = place.path.strip().removeprefix("./").strip("/")
         if path and names.has(path):
             text = tree.read(path) if names.is_file(path) else None
-            line = one.line if text and one.line and 1 <= one.line <= text.count("\n") + 1 else None
-            kept.append(SuggestedPlace(path, line, " ".join(one.why.split())[:_WHY]))
+            line = place.line if text and place.line and 1 <= place.line <= text.count("\n") + 1 else None
+            kept.append(SuggestedPlace(path, line, " ".join(place.why.split())[:_WHY_CHARACTERS]))
     if not kept:
         return NOTHING
     return found(f"{quoted(miss.query)} is not there; a model takes {listed(kept)} to be meant.", kept, RULE)
@@ -177,18 +182,18 @@ def _before(event: Mapping[str, Any], sees: Callable[[str], bool]) -> str:
     agent, records = _records(path)
     if not sees(agent):
         return ""
-    at = next((number for number, one in enumerate(records) if one.call_id == call), len(records))
-    own = [one for one in records[:at] if at == len(records) or one.agent_id in ("", records[at].agent_id)]
-    prompt = next((one for one in reversed(own) if one.kind is RecordKind.PROMPT), None)
-    shown = [one for one in own[-_BEFORE:] if one is not prompt]
-    return "\n".join(_said(one) for one in ([prompt] if prompt else []) + shown)
+    at = next((number for number, record in enumerate(records) if record.call_id == call), len(records))
+    own = [record for record in records[:at] if at == len(records) or record.agent_id in ("", records[at].agent_id)]
+    prompt = next((record for record in reversed(own) if record.kind is RecordKind.PROMPT), None)
+    shown = [record for record in own[-_RECORDS_BEFORE:] if record is not prompt]
+    return "\n".join(_record_line(record) for record in ([prompt] if prompt else []) + shown)
 
 
 @lru_cache(maxsize=4)
 def _records(path: str) -> tuple[str, list[ActivityRecord]]:
     """Return the agent of a transcript and what it shows; nothing if it cannot be read, or is large."""
     try:
-        if os.path.getsize(path) > _LARGEST:
+        if os.path.getsize(path) > _TRANSCRIPT_BYTES:
             return "", []
         session = session_of(Path(path))
         return session.reader, activity_of(events_of(session, Tally()), session.start).records
@@ -196,59 +201,62 @@ def _records(path: str) -> tuple[str, list[ActivityRecord]]:
         return "", []
 
 
-def _said(one: ActivityRecord) -> str:
-    what = {RecordKind.PROMPT: "user", RecordKind.SAID: "agent"}.get(one.kind, one.tool or one.kind.value)
-    ended = "" if one.ok else " (nothing)"
-    return f"{what}{ended}: {shorten(' '.join((one.path or one.text).split()), _SAID)}"
+def _record_line(record: ActivityRecord) -> str:
+    """Return a line about a record for the model: who, whether nothing came of it, and what."""
+    what = {RecordKind.PROMPT: "user", RecordKind.SAID: "agent"}.get(record.kind, record.tool or record.kind.value)
+    ended = "" if record.ok else " (nothing)"
+    return f"{what}{ended}: {shorten(' '.join((record.path or record.text).split()), _RECORD_CHARACTERS)}"
 
 
-def _words(miss: MissedLookup) -> str:
+def _miss_line(miss: MissedLookup) -> str:
     where = f" in {', '.join(miss.where)}" if miss.where else ""
     globs = f" (files {', '.join(miss.globs)})" if miss.globs else ""
     wrong = f" ({miss.wrong})" if miss.wrong else ""
-    return f"{miss.tool or 'a search'}: {miss.kind} {miss.query[:_LONGEST]}{where}{globs}{wrong}"
+    return f"{miss.tool or 'a search'}: {miss.kind} {miss.query[:_QUERY_CHARACTERS]}{where}{globs}{wrong}"
 
 
-def _near(misses: Sequence[MissedLookup], names: TreeNames, tree: KeptTree) -> list[str]:
+def _names_near(misses: Sequence[MissedLookup], names: TreeNames, tree: KeptTree) -> list[str]:
     """Return names of the tree near to what was looked for: by common words first, then by meaning."""
-    wanted = " ".join(" ".join((miss.query[:_LONGEST], *miss.where)) for miss in misses)
+    wanted = " ".join(" ".join((miss.query[:_QUERY_CHARACTERS], *miss.where)) for miss in misses)
     words = {word for word in name_words(wanted) if len(word) > 2}
     common = {path: len(words & set(name_words(path))) for path in names.paths}
-    ranked = sorted(names.paths, key=lambda path: (-common[path], is_test(path), path))[:_BY_MEANING]
+    ranked = sorted(names.paths, key=lambda path: (-common[path], is_test(path), path))[:_MOST_COMPARED]
     vector = embed(" ".join(sorted(words)))
     scores = {path: 0.15 * common[path] + similarity(embed(" ".join(name_words(path))), vector) for path in ranked}
-    paths = sorted(ranked, key=lambda path: (-scores[path], path))[:_PATHS]
+    paths = sorted(ranked, key=lambda path: (-scores[path], path))[:_MOST_PATHS]
     with_words = tree.files_with([[word] for word in sorted(words, key=lambda word: (-len(word), word))[:4]])
-    paths = list(dict.fromkeys((*paths, *sorted(with_words)[: _PATHS // 3])))
+    paths = list(dict.fromkeys((*paths, *sorted(with_words)[: _MOST_PATHS // 3])))
     symbols: dict[str, list[DefinedName]] = {}
-    for one in sorted(
-        tree.defined_in(paths), key=lambda one: (-len(words & set(name_words(one.name))), one.path, one.line)
+    for symbol in sorted(
+        tree.defined_in(paths),
+        key=lambda symbol: (-len(words & set(name_words(symbol.name))), symbol.path, symbol.line),
     ):
-        if len(symbols.setdefault(one.path, [])) < _OF_FILE:
-            symbols[one.path].append(one)
-    left = _SYMBOLS
+        if len(symbols.setdefault(symbol.path, [])) < _SYMBOLS_OF_FILE:
+            symbols[symbol.path].append(symbol)
+    left = _MOST_SYMBOLS
     lines = []
     for path in paths:
-        own = [one for one in symbols.get(path, ()) if words & set(name_words(one.name))][: max(0, left)]
+        own = [symbol for symbol in symbols.get(path, ()) if words & set(name_words(symbol.name))][: max(0, left)]
         left -= len(own)
-        defined = ", ".join(f"{one.name} (line {one.line})" for one in own)
+        defined = ", ".join(f"{symbol.name} (line {symbol.line})" for symbol in own)
         lines.append(f"{path}{': ' + defined if defined else ''}")
     return [*lines, *_lines_with(misses, tree)]
 
 
 def _lines_with(misses: Sequence[MissedLookup], tree: KeptTree) -> list[str]:
     """Return some lines of the tree that have one word of a pattern, the words that fewest files have first."""
-    words = {word for miss in misses if miss.kind == PATTERN for word in _WORD.findall(miss.query[:_LONGEST])}
+    words = {word for miss in misses if miss.kind == PATTERN for word in _WORD.findall(miss.query[:_QUERY_CHARACTERS])}
     by_word = {
-        word: tree.files_with([[word.lower()]]) for word in sorted(words, key=lambda word: (-len(word), word))[:_WORDS]
+        word: tree.files_with([[word.lower()]])
+        for word in sorted(words, key=lambda word: (-len(word), word))[:_MOST_WORDS]
     }
     shown: dict[str, None] = {}
     for word, paths in sorted(by_word.items(), key=lambda one: (len(one[1]), one[0])):
-        for path in sorted(paths, key=lambda path: (is_test(path), path))[:_FILES]:
-            found_ = (
-                f"{path}:{number}: {shorten(line.strip(), _SAID)}"
+        for path in sorted(paths, key=lambda path: (is_test(path), path))[:_FILES_OF_WORD]:
+            found_lines = (
+                f"{path}:{number}: {shorten(line.strip(), _RECORD_CHARACTERS)}"
                 for number, line in enumerate((tree.read(path) or "").splitlines(), 1)
                 if word.lower() in line.lower()
             )
-            shown.update(dict.fromkeys(islice(found_, _OF_WORD)))
-    return list(shown)[:_SYMBOLS]
+            shown.update(dict.fromkeys(islice(found_lines, _LINES_OF_FILE)))
+    return list(shown)[:_MOST_SYMBOLS]

@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-_MADE = frozenset({"node_modules", ".venv", "site-packages", "__pycache__", ".git"})  # by tools: no place of the tree
-_GONE = lazy(r"does not exist|doesn't exist|no such (?:file|directory|path)|enoent|path not found", re.IGNORECASE)
+_OF_TOOLS = frozenset(
+    {"node_modules", ".venv", "site-packages", "__pycache__", ".git"}
+)  # by tools: no place of the tree
+_NOT_THERE = lazy(r"does not exist|doesn't exist|no such (?:file|directory|path)|enoent|path not found", re.IGNORECASE)
 _DRIVE, _SHELL_DRIVE = lazy(r"[A-Za-z]:[\\/]"), lazy(r"/[A-Za-z]/")
 _LONGEST = 1_000  # characters of a query
+_ERROR_CHARACTERS = 600  # that are read: the reason comes first
 _MOST_LOOKUPS = 4  # of one call
 
 
@@ -36,12 +39,12 @@ class EventRoots:
         self._is_windows = bool(_DRIVE.match(cwd))
         root, cwd = root.rstrip("/"), posixpath.normpath(self._posix(cwd)) if cwd else ""
         roots = dict.fromkeys((root, os.path.realpath(root)))
-        self._below = next((_below(cwd, one) for one in roots if _below(cwd, one) is not None), None)
+        self._below = next((_below(cwd, root) for root in roots if _below(cwd, root) is not None), None)
         if self._below is None:  # recorded elsewhere: the end of its path that the tree has, too
             self._below = _known_end(cwd, is_folder) if posixpath.basename(cwd) != posixpath.basename(root) else ""
             own = cwd[: len(cwd) - len(self._below)].rstrip("/")
             roots |= dict.fromkeys((own,)) if own else {}
-        self._roots = tuple(one for one in roots if one)
+        self._roots = tuple(root for root in roots if root)
 
     def relative(self, path: str) -> str | None:
         """The path from the root, "" for the root itself; None where it leads out of the tree."""
@@ -49,10 +52,10 @@ class EventRoots:
         if path.startswith(("~", "$")):
             return None
         if path.startswith("/") or _DRIVE.match(path):
-            near = next((found for one in self._roots if (found := _below(path, one)) is not None), None)
+            near = next((found for root in self._roots if (found := _below(path, root)) is not None), None)
         else:
             near = posixpath.normpath(posixpath.join(self._below or ".", path or "."))
-        if near is None or near == ".." or near.startswith(("../", "/")) or not _MADE.isdisjoint(near.split("/")):
+        if near is None or near == ".." or near.startswith(("../", "/")) or not _OF_TOOLS.isdisjoint(near.split("/")):
             return None
         return "" if near == "." else near
 
@@ -66,6 +69,7 @@ class EventRoots:
 
 
 def _below(path: str, folder: str) -> str | None:
+    """Return a path relative to a folder, "" for the folder itself; None if it is not below it."""
     if not path or not folder:
         return None
     if posixpath.normpath(path) == folder:
@@ -75,6 +79,7 @@ def _below(path: str, folder: str) -> str | None:
 
 
 def _known_end(cwd: str, is_folder: Callable[[str], bool]) -> str:
+    """Return the longest end of a path that is a folder of the tree; "" if there is none."""
     parts = cwd.strip("/").split("/")
     ends = ("/".join(parts[at:]) for at in range(1, len(parts)))
     return next((end for end in ends if is_folder(end)), "")
@@ -92,12 +97,12 @@ def missed_lookups(event: Mapping[str, Any], roots: EventRoots) -> list[MissedLo
         return shell_lookups(event, name, given, roots)[:_MOST_LOOKUPS]
     error = event.get("error")
     if isinstance(error, str):
-        is_miss = _GONE.search(error[:600]) is not None
+        is_miss = _NOT_THERE.search(error[:_ERROR_CHARACTERS]) is not None
     else:
         is_miss = kind is not ToolKind.READ and _is_empty(event.get("tool_response"))
     if not is_miss or kind not in (ToolKind.SEARCH, ToolKind.LIST, ToolKind.READ):
         return []
-    read = {ToolKind.SEARCH: _search, ToolKind.LIST: _path, ToolKind.READ: _path}[kind]
+    read = {ToolKind.SEARCH: _search, ToolKind.LIST: _read_or_list, ToolKind.READ: _read_or_list}[kind]
     found = read(name, given, roots, _text(event, "cwd"))
     return [found] if found else []
 
@@ -116,7 +121,7 @@ def _is_empty(response: object) -> bool:
 
 
 def _search(name: str, given: dict[str, Any], roots: EventRoots, cwd: str) -> MissedLookup | None:
-    """Grep and Glob."""
+    """Return the lookup of a call of Grep or Glob; None if it is outside of the tree, or incidental."""
     query, place = _text(given, "pattern")[:_LONGEST], _text(given, "path")
     intent, wrong = tool_intent(name, ToolKind.SEARCH, given, query, place, _text(given, "description"), cwd)
     if not query or intent is LookupIntent.INCIDENTAL:
@@ -156,8 +161,8 @@ def glob_lookup(
     return MissedLookup(GLOB, meant, globs=tuple(dict.fromkeys(globs)), wrong=wrong, is_check=is_check, tool=tool)
 
 
-def _path(name: str, given: dict[str, Any], roots: EventRoots, cwd: str) -> MissedLookup | None:
-    """Read and LS."""
+def _read_or_list(name: str, given: dict[str, Any], roots: EventRoots, cwd: str) -> MissedLookup | None:
+    """Return the lookup of a call of Read or LS; None if it is outside of the tree, or incidental."""
     keys = ("file_path", "path", "notebook_path", "absolute_path")
     path = next((_text(given, key) for key in keys if given.get(key)), "")
     intent, wrong = tool_intent(name, kind_of(name), given, path, "", "", cwd)

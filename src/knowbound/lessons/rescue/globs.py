@@ -23,7 +23,7 @@ def rescue_glob(miss: MissedLookup, names: TreeNames) -> Rescue | None:
         return None
     for glob in miss.globs:
         if hits := _matching(glob, names):
-            return _said(miss, hits, f"{quoted(glob)} matches", "same_glob")
+            return _rescue_with(miss, hits, f"{quoted(glob)} matches", "same_glob")
     for glob in miss.globs:
         if said := _folder(miss, glob, names) or _other_case(miss, glob, names) or _other_ending(miss, glob, names):
             return said
@@ -31,19 +31,19 @@ def rescue_glob(miss: MissedLookup, names: TreeNames) -> Rescue | None:
 
 
 def _folder(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None:
-    """The one or two folders that a glob matches."""
+    """Suggest the folder that a glob matches in place of files, with some of its files; None if over two match."""
     folders = [folder for folder in names.folders if folder and expression(glob, True).fullmatch(folder)]
     if not 1 <= len(folders) <= 2 or not names.has(folders[0]):
         return None
     inside = [path for path in names.paths if path.startswith(f"{folders[0]}/")][: MOST_PLACES - 1]
-    places = [SuggestedPlace(one, None, "the folder that the glob matches") for one in (folders[0], *inside)]
+    places = [SuggestedPlace(path, None, "the folder that the glob matches") for path in (folders[0], *inside)]
     text = f"{quoted(miss.query)} matches no file, but the folder {places[0].shown}"
     return found(f"{text}, with {listed(places[1:])}." if inside else f"{text}.", places, "glob_folder")
 
 
 def _other_case(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None:
     hits = _matching(glob, names, ignore_case=True)
-    return _said(miss, hits, "in another case there is", "same_case") if hits else None
+    return _rescue_with(miss, hits, "in another case there is", "same_case") if hits else None
 
 
 def _other_ending(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None:
@@ -56,17 +56,19 @@ def _other_ending(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | N
         if hits:
             hits.sort(key=lambda path: (path.count("/"), path))
             how = f"no file of this tree ends in {quoted(asked)}; {quoted(other)} matches"
-            return _said(miss, hits, how, "other_ending", is_ranked=True)
+            return _rescue_with(miss, hits, how, "other_ending", is_ranked=True)
     return None
 
 
 def _matching(glob: str, names: TreeNames, *, ignore_case: bool = False) -> list[str]:
+    """Return the files that a glob matches, of few only those that are still there."""
     wanted = expression(glob, ignore_case)
     hits = [path for path in names.paths if wanted.fullmatch(path)]
     return [path for path in hits if names.has(path)] if len(hits) <= _MOST_CHECKED else hits
 
 
-def _said(miss: MissedLookup, hits: list[str], how: str, rule: str, *, is_ranked: bool = False) -> Rescue | None:
+def _rescue_with(miss: MissedLookup, hits: list[str], how: str, rule: str, *, is_ranked: bool = False) -> Rescue | None:
+    """Return the sentence with the hits, likeliest first; None if they are too many and not ranked yet."""
     if not is_ranked:
         if len(hits) > _MOST_HITS:
             return None

@@ -37,7 +37,7 @@ _WHY = "where a lesson has it"
 def rescue_by_lesson(miss: MissedLookup, names: TreeNames, search: Searcher, home: str) -> Rescue | None:
     """The place that a lesson about this very name, path or folder has, the surest lesson first."""
     keys = [] if miss.is_check else _keys(miss, names)
-    lessons = [one for one in lessons_naming(home, keys) if one.kind == "location"]
+    lessons = [lesson for lesson in lessons_naming(home, keys) if lesson.kind == "location"]
     for key in keys:
         for lesson in (lesson for lesson in lessons if key in lesson.names):
             places = _places(lesson, miss, key, names, search)
@@ -104,8 +104,12 @@ def checked(check: AcceptedCheck, names: TreeNames, search: Searcher) -> tuple[b
         case "absent":
             return not tree.exists(path), []
         case "symbol":
-            defined = [one for one in tree.defined([plain(check.text)]) if (one.name, one.path) == (check.text, path)]
-            still = [one.line for one in defined if check.text in search.line(path, one.line)]
+            defined = [
+                symbol
+                for symbol in tree.defined([plain(check.text)])
+                if (symbol.name, symbol.path) == (check.text, path)
+            ]
+            still = [symbol.line for symbol in defined if check.text in search.line(path, symbol.line)]
             return bool(still), [SuggestedPlace(path, line, _WHY) for line in still[:1]]
         case "text" | "script" if path:
             return check.text in (search.text(path) or ""), []
@@ -116,7 +120,7 @@ _BETWEEN = frozenset("run exec -m x".split())  # between a program and what it r
 
 
 def rescue_command(
-    event: Mapping[str, Any], found: Sequence[AcceptedLesson], names: TreeNames, search: Searcher
+    event: Mapping[str, Any], command_lessons: Sequence[AcceptedLesson], names: TreeNames, search: Searcher
 ) -> Rescue | None:
     """Return the line of the only lesson about a failed command; `found` has the lessons about commands."""
     from knowbound.lessons.invocations import misused_line, read_line  # noqa: PLC0415  # reads command lines
@@ -126,11 +130,11 @@ def rescue_command(
     if not isinstance(given, dict) or event.get("is_interrupt"):
         return None
     misused = misused_line(output_of(event)[0])
-    work = {one.text for one in read_line(first_text(given, COMMAND_KEYS), search.tree.root)}
+    work = {invocation.text for invocation in read_line(first_text(given, COMMAND_KEYS), search.tree.root)}
     lessons = [
-        one
-        for one in found
-        if misused and any(_is_called_so(name, text, misused) for name in one.names for text in work)
+        lesson
+        for lesson in command_lessons
+        if misused and any(_is_called_so(name, text, misused) for name in lesson.names for text in work)
     ]
     lessons = [lesson for lesson in lessons if _holds(lesson, names, search)]
     return said(lessons[0]) if len(lessons) == 1 else None
@@ -166,8 +170,8 @@ def _holds(lesson: AcceptedLesson, names: TreeNames, search: Searcher) -> bool:
 _MOST_ITEMS = 3  # that name it: of more, which one is meant is not known
 _MOST_ROWS = 50  # that are looked at
 _LEAST_TRUST = 0.5  # confidence, by the quality that use has shown: below, an item is doubt
-_LONGEST = 300  # characters of a sentence that is said
-_SECONDS = 0.1
+_SENTENCE_CHARACTERS = 300  # characters of a sentence that is said
+_QUERY_SECONDS = 0.1
 _QUERY = f"""
     SELECT i.id, i.backend, i.content_sha, i.confidence * i.quality, i.content, i.timestamp
     FROM item_text JOIN item AS i ON i.rowid = item_text.rowid
@@ -178,7 +182,7 @@ _NUMBER = lazy(r"\d+")
 _DENIES = lazy(r"\b(?:not|never|no longer|deprecated|removed|retired|replaced|instead)\b|n['’]t\b", re.IGNORECASE)
 _MARKUP = lazy(r"^(?:[#>*+-]+|\d+[.)])\s+")
 # After the name: what says where or what it is.
-_SAYS = lazy(
+_SAYS_WHAT_IT_IS = lazy(
     r"\b(?:is|are|was|were|lives?|means?|stands for|moved|renamed|replaced|removed|deleted|dropped|split|comes? from|"
     r"belongs? to|holds?|contains?|has|provides?|handles?|generates?|runs?)\b"
 )
@@ -203,11 +207,11 @@ def rescue_by_item(misses: Iterable[MissedLookup], names: TreeNames, home: str) 
     if not wanted or len(asked) != 1:
         return None
     try:
-        index = open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=_SECONDS)
+        index = open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=_QUERY_SECONDS)
         if index is None:
             return None
         try:
-            return next((said for name in wanted if (said := _said(name, _rows(index, name), names))), None)
+            return next((said for name in wanted if (said := _from_items(name, _rows(index, name), names))), None)
         finally:
             index.close()
     except (sqlite3.Error, IndexRefusedError):
@@ -234,19 +238,21 @@ def _rows(index: sqlite3.Connection, name: str) -> list[_Named]:
     return list(named.values()) if len(rows) < _MOST_ROWS else []
 
 
-def _said(name: str, rows: list[_Named], names: TreeNames) -> Rescue | None:
+def _from_items(name: str, rows: list[_Named], names: TreeNames) -> Rescue | None:
+    """Return the sentence of the most trusted item about a name; None if items disagree, or name what is gone."""
     if not 1 <= len(rows) <= _MOST_ITEMS:
         return None
+    # They agree if they have the same paths and numbers, and deny or do not deny.
     trusted = [row for row in rows if row.trust >= _LEAST_TRUST]
     found = [(row, sentence) for row in trusted if (sentence := _sentence(name, row.content))]
-    if not found or (len(found) > 1 and len({_gist(sentence) for _, sentence in found}) > 1):
+    if not found or (len(found) > 1 and len({_paths_and_numbers(sentence) for _, sentence in found}) > 1):
         return None
-    item, sentence = max(found, key=lambda one: (one[0].trust, one[0].time))
+    item, sentence = max(found, key=lambda pair: (pair[0].trust, pair[0].time))
     paths = [path for path in _PATH.findall(sentence) if path != name and path.partition("/")[0] in names.folders]
     if not all(map(names.has, paths)):
         return None  # it speaks of this tree, as it was
     places = [SuggestedPlace(path, None, "where an item has it") for path in paths[:MOST_PLACES]]
-    others = [one for one in names_in(sentence) if is_specific(one) and plain(one) != plain(name)]
+    others = [other for other in names_in(sentence) if is_specific(other) and plain(other) != plain(name)]
     text = f"{sentence.rstrip('.')} (item {as_line(item.id)})."
     return Rescue(FOUND, text, tuple(places), "item", names=(*_PATH.findall(sentence), *others), item=item.id)
 
@@ -258,11 +264,11 @@ def _sentence(name: str, content: str) -> str:
     for sentence in plain_sentences(content):
         line = _MARKUP.sub("", as_line(sentence))
         _, has, after = line.partition(name)
-        if has and _SAYS.search(after) and len(line) <= _LONGEST:
+        if has and _SAYS_WHAT_IT_IS.search(after) and len(line) <= _SENTENCE_CHARACTERS:
             return line
     return ""
 
 
-def _gist(sentence: str) -> tuple[frozenset[str], bool]:
+def _paths_and_numbers(sentence: str) -> tuple[frozenset[str], bool]:
     """The paths and numbers of a sentence, and whether it denies something: where these differ, both cannot be said."""
     return frozenset((*_PATH.findall(sentence), *_NUMBER.findall(sentence))), bool(_DENIES.search(sentence))

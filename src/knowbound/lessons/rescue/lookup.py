@@ -46,12 +46,12 @@ def expanded(glob: str) -> list[str]:
     done: list[str] = []
     left = [glob]
     while left and len(done) + len(left) <= _MOST:
-        one = left.pop(0)
-        brace = _BRACES.search(one)
+        glob_left = left.pop(0)
+        brace = _BRACES.search(glob_left)
         if brace is None:
-            done.append(one)
+            done.append(glob_left)
         else:
-            left += [f"{one[: brace.start()]}{part}{one[brace.end() :]}" for part in brace[1].split(",")]
+            left += [f"{glob_left[: brace.start()]}{part}{glob_left[brace.end() :]}" for part in brace[1].split(",")]
     return done or [glob]
 
 
@@ -59,23 +59,23 @@ def expanded(glob: str) -> list[str]:
 def expression(glob: str, ignore_case: bool) -> re.Pattern[str]:
     """The glob as an expression over a whole path; `*` stays within a folder, `**` does not."""
     parts = []
-    for one in expanded(glob):
+    for alternative in expanded(glob):
         text, at = "", 0
-        while at < len(one):
-            if one.startswith("**/", at):
+        while at < len(alternative):
+            if alternative.startswith("**/", at):
                 text, at = text + "(?:[^/]+/)*", at + 3
-            elif one.startswith("**", at):
+            elif alternative.startswith("**", at):
                 text, at = text + ".*", at + 2
-            elif one[at] == "*":
+            elif alternative[at] == "*":
                 text, at = text + "[^/]*", at + 1
-            elif one[at] == "?":
+            elif alternative[at] == "?":
                 text, at = text + "[^/]", at + 1
-            elif one[at] == "[" and "]" in one[at + 2 :]:
-                end = one.index("]", at + 2)
-                inner = one[at + 1 : end].replace("\\", "\\\\")
+            elif alternative[at] == "[" and "]" in alternative[at + 2 :]:
+                end = alternative.index("]", at + 2)
+                inner = alternative[at + 1 : end].replace("\\", "\\\\")
                 text, at = f"{text}[{'^' + inner[1:] if inner[0] in '!^' else inner}]", end + 1
             else:
-                text, at = text + re.escape(one[at]), at + 1
+                text, at = text + re.escape(alternative[at]), at + 1
         parts.append(text)
     try:
         return re.compile("|".join(f"(?:{part})" for part in parts), re.IGNORECASE if ignore_case else 0)

@@ -30,11 +30,11 @@ def rescue_path(miss: MissedLookup, names: TreeNames) -> Rescue | None:
         return None
     beside = [] if miss.is_check else _other_ending(path, names)
     if beside:
-        return _said(path, beside, "sibling_extension")
-    return _said(path, _same_name(path, names, only_sure=miss.is_check), "base_name")
+        return _rescue_with(path, beside, "sibling_extension")
+    return _rescue_with(path, _same_name(path, names, only_sure=miss.is_check), "base_name")
 
 
-def _said(path: str, places: list[SuggestedPlace], rule: str) -> Rescue | None:
+def _rescue_with(path: str, places: list[SuggestedPlace], rule: str) -> Rescue | None:
     if not places:
         return None
     verb = "is" if len(places) == 1 else "are"
@@ -47,12 +47,12 @@ def _same_name(path: str, names: TreeNames, *, only_sure: bool) -> list[Suggeste
     stem = stem_of(name)
     if "." not in name.lstrip(".") and not names.named(name):
         return []
-    same = [one for one in names.named(name) if one != path]
+    same = [file for file in names.named(name) if file != path]
     is_generic = plain(stem) in _GENERIC or len(stem) < _LEAST_STEM
     if is_generic:  # only with the folder that it was looked for in
         parent = path.rpartition("/")[0].rpartition("/")[2].lower()
         is_known = parent and parent not in _GENERIC_FOLDERS
-        same = [one for one in same if is_known and one.rpartition("/")[0].rpartition("/")[2].lower() == parent]
+        same = [file for file in same if is_known and file.rpartition("/")[0].rpartition("/")[2].lower() == parent]
     if only_sure and (len(same) != 1 or len(stem) < 2 * _LEAST_STEM):
         return []
     return _nearest(same, path, f"the file{'s' if len(same) > 1 else ''} of that name")
@@ -60,9 +60,9 @@ def _same_name(path: str, names: TreeNames, *, only_sure: bool) -> list[Suggeste
 
 def _nearest(paths: list[str], path: str, why: str) -> list[SuggestedPlace]:
     """Return all places if they are few, or the clearly nearest place."""
-    ranked = sorted(paths, key=lambda one: (nearness(one, path), -len(one)), reverse=True)
+    ranked = sorted(paths, key=lambda file: (nearness(file, path), -len(file)), reverse=True)
     if len(ranked) <= MOST_PLACES:
-        return [SuggestedPlace(one, None, why) for one in ranked]
+        return [SuggestedPlace(file, None, why) for file in ranked]
     if nearness(ranked[0], path) > nearness(ranked[1], path):
         return [SuggestedPlace(ranked[0], None, "the nearest file of that name")]
     return []
@@ -71,9 +71,15 @@ def _nearest(paths: list[str], path: str, why: str) -> list[SuggestedPlace]:
 def _other_ending(path: str, names: TreeNames) -> list[SuggestedPlace]:
     """The same stem in the same folder: another ending, case or spelling."""
     folder = path.rpartition("/")[0]
-    beside = [one for one in names.stemmed(stem_of(path)) if one.rpartition("/")[0] == folder]
+    beside = [file for file in names.stemmed(stem_of(path)) if file.rpartition("/")[0] == folder]
     ending = ending_of(path).rpartition(".")[2]
-    beside.sort(key=lambda one: (ending_of(one).count("."), not ending_of(one).endswith(ending[:2]), one))
+    beside.sort(
+        key=lambda file: (
+            ending_of(file).count("."),
+            not ending_of(file).endswith(ending[:2]),
+            file,
+        )
+    )
     if "." not in path.rpartition("/")[2] and len(beside) > 1:
-        beside = beside[:1] if len({ending_of(one).count(".") for one in beside[:2]}) > 1 else []
-    return [SuggestedPlace(one, None, "beside it") for one in beside[:MOST_PLACES]]
+        beside = beside[:1] if len({ending_of(file).count(".") for file in beside[:2]}) > 1 else []
+    return [SuggestedPlace(file, None, "beside it") for file in beside[:MOST_PLACES]]

@@ -55,7 +55,7 @@ def rescue_pattern(miss: MissedLookup, names: TreeNames, search: Searcher) -> Re
     if _wanted_files(miss):
         return None
     return (
-        _any_order(miss, pattern, where, search)
+        _words_in_any_order(miss, pattern, where, search)
         or _near_lines(miss, pattern, where, search)
         or _one_name(miss, pattern, where, search)
     )
@@ -73,7 +73,11 @@ def _meanings(pattern: str, syntax: str) -> list[_Meaning]:
         found.append(_Meaning(pattern.replace("\\|", "|"), "`\\|` is a literal bar here", "with `|`"))
     if syntax == "basic" and re.search(r"(?<!\\)[|+?{(]", pattern):
         found.append(_Meaning(pattern, "`|`, `+`, `?` and braces are literal without `-E`", "with it"))
-    return [one for at, one in enumerate(found) if one.pattern and one.pattern not in [o.pattern for o in found[:at]]]
+    return [
+        meant
+        for at, meant in enumerate(found)
+        if meant.pattern and meant.pattern not in [o.pattern for o in found[:at]]
+    ]
 
 
 def _as_rust(pattern: str, syntax: str) -> str:
@@ -113,7 +117,7 @@ def _in_place(miss: MissedLookup, meant: _Meaning, where: tuple[str, ...], searc
 
 
 def _matched(start: str, matches: Matches, pattern: str, rule: str, search: Searcher) -> Rescue:
-    places = _best(matches, pattern, search)
+    places = _best_places(matches, pattern, search)
     count = len(matches.hits)
     total = f"{'at least ' if not matches.is_complete else ''}{count} match{'es' if count != 1 else ''}"
     if count == 1:
@@ -123,16 +127,17 @@ def _matched(start: str, matches: Matches, pattern: str, rule: str, search: Sear
     return found(text, places, rule)
 
 
-def _best(matches: Matches, pattern: str, search: Searcher) -> list[SuggestedPlace]:
+def _best_places(matches: Matches, pattern: str, search: Searcher) -> list[SuggestedPlace]:
     """Return a place per file, the likeliest file first; if a single file matches, its first places."""
     wanted = {plain(name) for name in names_in(pattern)}
-    defined = {(one.path, one.line) for one in search.tree.defined(sorted(wanted))}
+    defined = {(definition.path, definition.line) for definition in search.tree.defined(sorted(wanted))}
     paths = matches.paths
     by_file: dict[str, list[Hit]] = {}
     for hit in matches.hits:
         by_file.setdefault(hit.path, []).append(hit)
 
     def rank(path: str) -> tuple[object, ...]:
+        """Return the sort key: most branches matched, then sources, files of the name, definitions, most hits."""
         hits, stem = by_file[path], plain(stem_of(path))
         count = len(frozenset().union(*(hit.branches for hit in hits)))
         is_named = any(name in stem or stem in name for name in wanted if len(stem) > 3)
@@ -165,7 +170,7 @@ def _moved(miss: MissedLookup, pattern: str, gone: str, names: TreeNames, search
     return path if len(within) > 1 else None  # the file of that name does not have it: it may be another
 
 
-def _any_order(miss: MissedLookup, pattern: str, where: tuple[str, ...], search: Searcher) -> Rescue | None:
+def _words_in_any_order(miss: MissedLookup, pattern: str, where: tuple[str, ...], search: Searcher) -> Rescue | None:
     """Find the words of a pattern without alternatives on one line, in any order and case, where it was searched."""
     alternatives = branches(pattern)
     if not where or len(alternatives) != 1:

@@ -40,7 +40,7 @@ def rescue(event: Mapping[str, Any], tree: KeptTree, *, home: str = "", seconds:
     misses = missed_lookups(event, roots)
     search = Searcher(tree, time.monotonic() + seconds)
     if not misses:
-        said = _of_command(event, names, search, home) if home else None
+        said = _by_command_lesson(event, names, search, home) if home else None
         return without_secrets(said, texts_of(event)) if said else NO_MISS
     said = _first(_rescued(miss, names, search) for miss in misses)
     if home and said is None:  # most misses have an answer in the tree
@@ -55,11 +55,11 @@ def rescue(event: Mapping[str, Any], tree: KeptTree, *, home: str = "", seconds:
 
 
 def _first(answers: Iterator[Rescue | None]) -> Rescue | None:
-    return next((one for one in answers if one), None)
+    return next((answer for answer in answers if answer), None)
 
 
-def _of_command(event: Mapping[str, Any], names: TreeNames, search: Searcher, home: str) -> Rescue | None:
-    """A command that failed, and a lesson about it: read only where there are such lessons."""
+def _by_command_lesson(event: Mapping[str, Any], names: TreeNames, search: Searcher, home: str) -> Rescue | None:
+    """Return the lesson about a failed command; the command line is read only if there are lessons about commands."""
     given = event.get("tool_input")
     if not isinstance(given, dict) or not first_text(given, COMMAND_KEYS):
         return None
@@ -87,7 +87,7 @@ def _rescued(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescue |
 
 def is_nowhere(miss: MissedLookup, names: TreeNames, search: Searcher) -> bool:
     """Report whether no file, folder, symbol or text has the single name of a lookup."""
-    name = _name(miss)
+    name = _missed_name(miss)
     if miss.is_check or len(name) < _LEAST_NAME or not name.isascii():
         return False
     low = name.lower()
@@ -97,12 +97,12 @@ def is_nowhere(miss: MissedLookup, names: TreeNames, search: Searcher) -> bool:
 
 
 def absent(misses: list[MissedLookup], tree: KeptTree) -> Rescue:
-    """The sentence that says so."""
-    shown = " or ".join(dict.fromkeys(quoted(_name(miss)) for miss in misses))
+    """Return the sentence that says that no file or symbol has the missed names."""
+    shown = " or ".join(dict.fromkeys(quoted(_missed_name(miss)) for miss in misses))
     return Rescue(ABSENT, f"No file or symbol named {shown} exists in this tree ({len(tree.paths):,} files searched).")
 
 
-def _name(miss: MissedLookup) -> str:
+def _missed_name(miss: MissedLookup) -> str:
     """Return the missed name; "" if the agent looked for something else than a name."""
     if miss.kind == PATH:
         return stem_of(miss.query)

@@ -29,7 +29,7 @@ from knowbound.user_files import append
 
 NEXT_CALLS = 5  # after the miss, that are looked at
 _DAYS = 7  # of records that are still scored
-_TO_GO_ON = timedelta(minutes=15)  # an agent that has not made so many calls may still make them
+_TIME_TO_GO_ON = timedelta(minutes=15)  # an agent that has not made so many calls may still make them
 
 
 class RescueRecord(msgspec.Struct, frozen=True):
@@ -107,12 +107,12 @@ def score_rescues(home: Path) -> int:
         if record.is_said and record.used is None and record.transcript and (record.places or record.names)
     ]
     scored = 0
-    for transcript in dict.fromkeys(one.transcript for one in waiting):
+    for transcript in dict.fromkeys(record.transcript for record in waiting):
         turns = _turns(transcript)
-        for record in (one for one in waiting if one.transcript == transcript):
-            verdict = judge(record, turns)
-            if verdict:
-                write_score(home, record, used=verdict[0], contradicted=verdict[1])
+        for record in (rescue for rescue in waiting if rescue.transcript == transcript):
+            if verdict := judge(record, turns):
+                used, contradicted = verdict
+                write_score(home, record, used=used, contradicted=contradicted)
                 scored += 1
     return scored
 
@@ -132,20 +132,22 @@ def judge(record: RescueRecord, turns: Iterable[TraceTurn], *, now: datetime | N
         if at is None:
             continue
         later = [call for step in turn.steps if step.time > record.late_at for call in step.calls]
-        after = (later if record.late_at else calls[at + 1 :])[:NEXT_CALLS]
-        paths, missed = [path for path, _ in record.places], _text_of(calls[at])
-        there = [
+        next_calls = (later if record.late_at else calls[at + 1 :])[:NEXT_CALLS]
+        paths, missed_text = [path for path, _ in record.places], _text_of(calls[at])
+        calls_there = [
             call
-            for call in after
+            for call in next_calls
             if any(path in _text_of(call) for path in paths)
-            or any(_follows(call, name, missed) for name in record.names)
+            or any(_follows(call, name, missed_text) for name in record.names)
         ]
-        last = next((step.said[-1].text for step in reversed(turn.steps) if step.said), "")
-        is_in_answer = any(one in last for one in (*paths, *(name for name in record.names if name not in missed)))
-        is_over = len(after) == NEXT_CALLS or is_in_answer or _is_waited_for_long(record, now or datetime.now(UTC))
-        if not there and not is_over:
+        answer = next((step.said[-1].text for step in reversed(turn.steps) if step.said), "")
+        names = [*paths, *(name for name in record.names if name not in missed_text)]
+        is_in_answer = any(name in answer for name in names)
+        is_over = len(next_calls) == NEXT_CALLS or is_in_answer or _is_waited_for_long(record, now or datetime.now(UTC))
+        if not calls_there and not is_over:
             return None
-        return bool(there) or is_in_answer, bool(there) and all(call.outcome in MISSES for call in there)
+        used = bool(calls_there) or is_in_answer
+        return used, bool(calls_there) and all(call.outcome in MISSES for call in calls_there)
     return None
 
 
@@ -161,23 +163,23 @@ def _text_of(call: ToolCall) -> str:
 
 def _is_waited_for_long(record: RescueRecord, now: datetime) -> bool:
     try:
-        return now - datetime.fromisoformat(record.time.replace("Z", "+00:00")) > _TO_GO_ON
+        return now - datetime.fromisoformat(record.time.replace("Z", "+00:00")) > _TIME_TO_GO_ON
     except ValueError:
         return True
 
 
 def rescue_figures(home: Path, first: str, last: str) -> RescueFigures | None:
     """The misses of some days, and what was said about them; None where there are none."""
-    records = [one for one in read_rescues(home, since=first) if one.time[:10] <= last]
+    records = [record for record in read_rescues(home, since=first) if record.time[:10] <= last]
     if not records:
         return None
-    said = [record for record in records if record.is_said]
-    scored = [one for one in said if one.used is not None]
+    delivered = [record for record in records if record.is_said]
+    scored = [record for record in delivered if record.used is not None]
     return RescueFigures(
         misses=len(records),
-        said=len(said),
-        known=sum(one.rule in KNOWN for one in said),
+        said=len(delivered),
+        known=sum(record.rule in KNOWN for record in delivered),
         absent=sum(record.status == "absent" and record.delivered is True for record in records),
-        used=Rate(sum(one.used is True for one in scored), len(scored)),
-        contradicted=Rate(sum(one.contradicted is True for one in scored), len(scored)),
+        used=Rate(sum(record.used is True for record in scored), len(scored)),
+        contradicted=Rate(sum(record.contradicted is True for record in scored), len(scored)),
     )

@@ -77,7 +77,7 @@ class Searcher:
         if pattern.startswith("(?i)"):
             pattern, ignore_case = pattern[4:], True
         parts = [part for part in branches(pattern) if part]
-        compiled = [one for one in (_compiled(part, ignore_case) for part in parts) if one]
+        compiled = [expression for expression in (_compiled(part, ignore_case) for part in parts) if expression]
         if not parts or len(compiled) < len(parts):
             return Matches((), is_complete=False)
         needed = [needed_parts(part) for part in parts]
@@ -93,10 +93,11 @@ class Searcher:
         for path in files[:MOST_FILES]:
             if self.is_late():
                 return Matches(tuple(found), is_complete=False)
-            found += self._lines(path, compiled, needed)
+            found += self._hits_in(path, compiled, needed)
         return Matches(tuple(found), is_complete)
 
-    def _lines(self, path: str, compiled: list[re.Pattern[str]], needed: list[list[str]]) -> list[Hit]:
+    def _hits_in(self, path: str, compiled: list[re.Pattern[str]], needed: list[list[str]]) -> list[Hit]:
+        """Return the lines of a file that an expression matches, each with the numbers of its branches."""
         text = self.text(path)
         if not text:
             return []
@@ -230,9 +231,9 @@ def ending_of(path: str) -> str:
 
 def nearness(path: str, other: str) -> tuple[int, int]:
     """Rank a path by its nearness to another, nearest greatest: by common folders, then by depth."""
-    one, two = path.split("/")[:-1], other.split("/")[:-1]
-    first = 0
-    while first < min(len(one), len(two)) and one[first] == two[first]:
-        first += 1
-    last = len({*one} & {*two})
-    return last + first, -abs(len(one) - len(two))
+    folders, other_folders = path.split("/")[:-1], other.split("/")[:-1]
+    leading = 0
+    while leading < min(len(folders), len(other_folders)) and folders[leading] == other_folders[leading]:
+        leading += 1
+    anywhere_shared = len({*folders} & {*other_folders})
+    return anywhere_shared + leading, -abs(len(folders) - len(other_folders))

@@ -70,7 +70,8 @@ def output_of(event: Mapping[str, Any]) -> tuple[str, int | None, bool]:
 def _lookups(
     parsed: ParsedCommand, command: str, folder: str, roots: EventRoots, name: str, *, is_check: bool
 ) -> list[MissedLookup]:
-    operands = [posixpath.join(folder, one) if folder else one for one in parsed.operands]
+    """Return what one program of a command line looked for: globs of a search by name, a pattern, or paths."""
+    operands = [posixpath.join(folder, operand) if folder else operand for operand in parsed.operands]
     found: list[MissedLookup | None] = []
     of_glob = partial(glob_lookup, roots=roots, is_check=is_check, tool=name)
     is_list = parsed.syntax is not Syntax.GLOB and _LISTED.match(command)
@@ -88,7 +89,7 @@ def _lookups(
                 found.append(of_glob(operand, ""))
             elif near := roots.relative(operand):
                 found.append(MissedLookup(PATH, near, is_check=is_check, tool=name))
-    return [one for one in found if one]
+    return [lookup for lookup in found if lookup]
 
 
 def _pattern(
@@ -98,7 +99,7 @@ def _pattern(
     is_over_files = parsed.operands or parsed.program in ("rg", "ag", "ack", "ripgrep", "git")
     if parsed.syntax in (None, Syntax.GLOB) or not parsed.query or not is_over_files:
         return None
-    where = tuple(near for one in places if (near := roots.relative(one)) is not None and not is_wild(near))
+    where = tuple(near for place in places if (near := roots.relative(place)) is not None and not is_wild(near))
     if not where:
         return None
     return MissedLookup(

@@ -91,8 +91,8 @@ def without_secrets(said: Rescue, asked: Iterable[str]) -> Rescue:
 
     if any(redact(part) != part for text in asked for part in dict.fromkeys((text, *text.split("|")))):
         return NOTHING
-    kept = tuple(one for one in said.suggestions if redact(one.path) == one.path)
+    kept = tuple(place for place in said.suggestions if redact(place.path) == place.path)
     text = redact(said.text)
     if (said.suggestions and not kept) or (said.rule in KNOWN and text != said.text):
         return NOTHING  # what a lesson or an item says is said as it is, or not at all
-    return said._replace(text=text, suggestions=tuple(one._replace(why=redact(one.why)) for one in kept))
+    return said._replace(text=text, suggestions=tuple(place._replace(why=redact(place.why)) for place in kept))

@@ -119,16 +119,16 @@ _PIPED = lazy(
     r"(?:sudo\s+(?:-\w+\s+){0,3}-S|su\b|(?:sudo\s+)?(?:ch)?passwd|(?:docker|podman|helm)\b[^\n|;]{0,80}\blogin|kinit|cryptsetup"
     r"|[^\n|;]{0,120}(?:--password-stdin|--with-token|--stdin|--passphrase-fd)|gh\s+(?:auth|secret)))"
 )
-_MADE: dict[str, re.Pattern[str]] = {}
+_COMPILED: dict[str, re.Pattern[str]] = {}
 
 
 def redact_commands(text: str, *, names_secret: bool) -> str:
     """Redact the passwords of commands. `names_secret`: the text may have a command without an option."""
     anchors = _COMMANDS if may_have_option(text) else _WITHOUT_OPTION if names_secret else ()
     for anchor in filter(text.__contains__, anchors):
-        if anchor not in _MADE:
-            _MADE[anchor] = re.compile(f"({_COMMANDS[anchor]}){_VALUE}")
-        text = _MADE[anchor].sub(_redact_argument, text)
+        if anchor not in _COMPILED:
+            _COMPILED[anchor] = re.compile(f"({_COMMANDS[anchor]}){_VALUE}")
+        text = _COMPILED[anchor].sub(_redact_argument, text)
     if "|" in text and ("echo" in text or "printf" in text):
         text = _PIPED.sub(_redact_piped, text)
     return text
@@ -187,10 +187,11 @@ def redact_keys(text: str) -> str:
 
 def redact_encoded(text: str, redact: Callable[[str], str]) -> str:
     """Redact base64 that `redact` would change in its decoded form."""
-    return _ENCODED_RUN.sub(lambda found: mark("encoded") if _hides(found[0], redact) else found[0], text)
+    return _ENCODED_RUN.sub(lambda found: mark("encoded") if _hides_secret(found[0], redact) else found[0], text)
 
 
-def _hides(run: str, redact: Callable[[str], str]) -> bool:
+def _hides_secret(run: str, redact: Callable[[str], str]) -> bool:
+    """Report whether a run of base64 decodes to printable text that `redact` would change."""
     if len(run) > _LONGEST_RUN:
         return False
     try:
@@ -211,6 +212,7 @@ def _redact_block(found: re.Match[str]) -> str:
 
 
 def _redact_cut(text: str) -> str:
+    """Redact keys whose beginning is cut off: the lines of base64 before each end line, matched backwards."""
     kept, done = [], 0
     for end in _KEY_REST.finditer(text):
         before = text[max(done, end.start() - _LENGTH) : end.start()]

@@ -84,6 +84,7 @@ def _next_name(lowered: str, at: int) -> re.Match[str] | None:
 
 
 def _value_of(text: str, lowered: str, name: re.Match[str]) -> NamedValue | None:
+    """Find the value of a name, as this name is usually given one; None if the word names no secret here."""
     before = lowered[max(0, name.start() - _LONGEST_OWNER) : name.start()]
     match name[0]:
         case "authorization" | "bearer":

@@ -77,8 +77,8 @@ _LONGEST_NAME = 23  # a name in source code has capitals too; a token of letters
 _LONGEST_WITHOUT_DIGIT = 500  # a longer random run has a digit
 _LINE_END = lazy(r"[ \t\"'+]{0,12}[\\\r\n]")
 _LINE_START = lazy(r"(?:\n|\\+r?\\*n?)[ \t>|+\"'#*]{0,12}\Z")
-_BESIDE = 48
-_NEXT_LINE = 240  # a token may be wrapped
+_CHARACTERS_BESIDE = 48
+_CHARACTERS_TO_NEXT_LINE = 240  # a token may be wrapped
 
 
 def parts_with_runs(text: str) -> str:
@@ -98,16 +98,17 @@ def parts_with_runs(text: str) -> str:
             start, end = paths.rfind(b" ", 0, at) + 1, paths.find(b" ", end)
             end = len(text) if end < 0 else end
             is_first, is_last = _LINE_START.search(text, max(0, start - 16), start), _LINE_END.match(text, end)
-            start = max(0, start - (_NEXT_LINE if is_first else _BESIDE))
+            start = max(0, start - (_CHARACTERS_TO_NEXT_LINE if is_first else _CHARACTERS_BESIDE))
             if start <= end_of_part:
                 start = parts.pop()[0]
-            end_of_part = end + (_NEXT_LINE if is_last else _BESIDE)
+            end_of_part = end + (_CHARACTERS_TO_NEXT_LINE if is_last else _CHARACTERS_BESIDE)
             parts.append((start, end_of_part))
         at = runs.find(_LONG, end)
     return "\n".join([text[start:end] for start, end in parts])
 
 
 def _may_be_token(text: str, start: int, end: int) -> bool:
+    """Report whether a run of characters may be a token: it has a digit, or alternates between capitals and small."""
     if _DIGIT.search(text, start, end):
         return True
     if end - start > _LONGEST_WITHOUT_DIGIT:

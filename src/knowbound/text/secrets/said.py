@@ -21,8 +21,8 @@ _SAYS = lazy(
     r"(?:\b(?:is|was|are|to|ist|lautet|es|est|be|as)\b[ \t]*[:=]?|[:：=＝]|是|为|為|は|に|->|→|[成为到]|['’]s\b)"
     r"\s{0,12}[\"'`“「（(*]{0,3}(?P<value>[^\s\"'`“”「」（）(),，。、；;<>|\\]{4,120})"
 )
-_SAID_WITHIN = 70  # characters from the name to the verb
-_MOST_SAID = 4  # verbs that are tried
+_VERB_WITHIN = 70  # characters from the name to the verb
+_MOST_VERBS = 4  # verbs that are tried
 _RUN = lazy(r"[\w.~+/=:%-]{16}", re.ASCII)  # a secret that is no password is random and long
 _RUN_WITHIN = 240
 _BARE = lazy(r"[ /](?P<value>[^\s\"'`“”，。；,;<>|\\]{8,100})")  # password X, /redis_passwd/X
@@ -62,12 +62,12 @@ class NamedValue(NamedTuple):
 
 def said_value(text: str, lowered: str, name: re.Match[str], kind: str) -> NamedValue | None:
     """Find the value that is given to the name, is said to be its value, or follows the name directly."""
-    if given := _given(text, name, kind):
+    if given := _given_directly(text, name, kind):
         return given
     is_any = kind == "password" or name[0].startswith("cred")
     if not is_any and not _RUN.search(text, name.end(), name.end() + _RUN_WITHIN):
         return None
-    return _said(text, name, kind) or _near(text, lowered, name, kind)
+    return _said_in_words(text, name, kind) or _right_after(text, lowered, name, kind)
 
 
 def app_password(text: str, name: re.Match[str], kind: str) -> NamedValue | None:
@@ -94,7 +94,7 @@ def _matched(found: re.Match[str] | None, kind: str) -> NamedValue | None:
     return NamedValue(found.start("value"), found.end("value"), kind) if found else None
 
 
-def _given(text: str, name: re.Match[str], kind: str) -> NamedValue | None:
+def _given_directly(text: str, name: re.Match[str], kind: str) -> NamedValue | None:
     """Find the value of `define('DB_PASSWORD', '…')`, `PASSWORD '…'`, `password …` in .netrc."""
     found = _COMMA.match(text, name.end())
     if found and (is_password(found["value"], 8) or is_random(found["value"]) or _is_noise(found["value"])):
@@ -116,17 +116,17 @@ def _is_noise(value: str) -> bool:
     return len(value) >= 32 and signs >= 6 and any(map(str.isdigit, value))
 
 
-def _said(text: str, name: re.Match[str], kind: str) -> NamedValue | None:
+def _said_in_words(text: str, name: re.Match[str], kind: str) -> NamedValue | None:
     """Find the value in "the password is …", 密码是 …, "use … as the password"."""
     start = max(0, name.start() - 130)
     if kind == "password" and (before := _AS_PASSWORD.search(text[start : name.start()])):
         value, where = before["value"] or before["chinese"], "value" if before["value"] else "chinese"
         if is_strong(value):
             return NamedValue(start + before.start(where), start + before.end(where), kind)
-    end = min(len(text), name.end() + _SAID_WITHIN)
+    end = min(len(text), name.end() + _VERB_WITHIN)
     if stop := _SENTENCE_END.search(text, name.end(), end):
         end = stop.start() + 1
-    for found in islice(_SAYS.finditer(text, name.end(), min(len(text), end + 120)), _MOST_SAID):
+    for found in islice(_SAYS.finditer(text, name.end(), min(len(text), end + 120)), _MOST_VERBS):
         if found.start() > end:
             break
         value = found["value"].rstrip(".,:*")
@@ -137,14 +137,15 @@ def _said(text: str, name: re.Match[str], kind: str) -> NamedValue | None:
             and found.end("value") < len(text)
         ):
             break  # a value on the next line must be alone there
-        if _is_said(kind, name[0], value, is_direct):
+        if _is_plausible(kind, name[0], value, is_direct):
             return NamedValue(found.start("value"), found.start("value") + len(value), kind)
     if kind == "password" and (bare := _BARE.match(text, name.end())) and is_strong(bare["value"].rstrip(".")):
         return _matched(bare, kind)
     return pair(text, name) if name[0].startswith("cred") else None
 
 
-def _is_said(kind: str, name: str, value: str, is_direct: bool) -> bool:
+def _is_plausible(kind: str, name: str, value: str, is_direct: bool) -> bool:
+    """Report whether a value after a verb is a secret; farther from the name it has to be longer."""
     if kind == "password":
         if name == "passcode" and value.isdigit():
             return 4 <= len(value) <= 12
@@ -152,7 +153,7 @@ def _is_said(kind: str, name: str, value: str, is_direct: bool) -> bool:
     return is_random(value, 16 if is_direct else 20)
 
 
-def _near(text: str, lowered: str, name: re.Match[str], kind: str) -> NamedValue | None:
+def _right_after(text: str, lowered: str, name: re.Match[str], kind: str) -> NamedValue | None:
     """Find a random value right after a name: set API_KEY to …, the client secret (…)."""
     found = _NEAR.match(text, name.end())
     if found is None or _NOT_NEAR.search(lowered, name.end(), found.start("value")):

@@ -65,7 +65,7 @@ def _redaction(shape: _Shape) -> Callable[[str], str]:
 
 _RARE = [shape.anchor for shape in _SHAPES if len(shape.anchor) > 1]
 _WITHOUT_RARE = [shape for shape in _SHAPES if len(shape.anchor) <= 1]
-_MADE: dict[_Shape, Callable[[str], str]] = {}
+_REDACTIONS: dict[_Shape, Callable[[str], str]] = {}
 
 
 def redact_shapes(text: str, *, is_long: bool) -> str:
@@ -73,9 +73,9 @@ def redact_shapes(text: str, *, is_long: bool) -> str:
     longest = 0 if not is_long else 32 if _LONG_RUN.search(text) else 20
     for shape in _SHAPES if any(map(text.__contains__, _RARE)) else _WITHOUT_RARE:
         if shape.run <= longest and shape.anchor in text:
-            if shape not in _MADE:
-                _MADE[shape] = _redaction(shape)
-            text = _MADE[shape](text)
+            if shape not in _REDACTIONS:
+                _REDACTIONS[shape] = _redaction(shape)
+            text = _REDACTIONS[shape](text)
     return text
 
 
@@ -95,7 +95,7 @@ _LINE_BREAK = lazy(_BREAK)
 _FEWEST = 4  # characters of a wrapped token on a line
 
 
-class _Row:
+class _TokenRow:
     """A row of the table, with its patterns."""
 
     def __init__(self, kind: str, alphabet: str, fewest: int) -> None:
@@ -118,45 +118,48 @@ class _Row:
         return re.compile(rf"{line}(?:{_BREAK}{line}(?=[\s\"'`\\]|\Z)){{1,3}}", re.ASCII)
 
 
-def _read_rows() -> dict[str, list[_Row]]:
-    rows: dict[str, list[_Row]] = {}
+def _read_rows() -> dict[str, list[_TokenRow]]:
+    """Return the rows of `tokens.txt` by prefix."""
+    rows: dict[str, list[_TokenRow]] = {}
     with open(os.path.join(os.path.dirname(__file__), "tokens.txt"), encoding="utf-8") as lines:
         for line in lines:
             if line.strip() and not line.startswith("#"):
                 kind, fewest, alphabet, *prefixes = line.split()
-                row = _Row(kind, _ALPHABETS.get(alphabet, alphabet), int(fewest))
+                row = _TokenRow(kind, _ALPHABETS.get(alphabet, alphabet), int(fewest))
                 for prefix in prefixes:
                     rows.setdefault(prefix, []).append(row)
     return rows
 
 
-_ROWS = _read_rows()  # by prefix
+_ROWS = _read_rows()
 # Prefixes by first letter, so that few are tried at a position; longest first: `sk-ant-` before `sk-`.
 _BY_START: dict[str, list[str]] = {}
 for _prefix in sorted(_ROWS, key=len, reverse=True):
     _BY_START.setdefault(_prefix[0], []).append(_prefix)
 _BRANCHES = (
-    f"{re.escape(first)}(?:{'|'.join(re.escape(one[1:]) for one in ones)})" for first, ones in _BY_START.items()
+    f"{re.escape(first)}(?:{'|'.join(re.escape(prefix[1:]) for prefix in ones)})" for first, ones in _BY_START.items()
 )
 _ANY = f"(?:{'|'.join(_BRANCHES)})"
 _PREFIX = lazy("(?<![A-Za-z0-9])" + _ANY)
 _ESCAPED = lazy(r"\\(?:[nrtbf][A-Za-z1]|u[0-9a-f]{4})|%[0-9A-Fa-f]{2}[A-Za-z1]")
 _PREFIX_AFTER_ESCAPE = lazy(_START + _ANY)  # five times slower
 _MOST_TRIES = 8
-_FIRST = iter(range(50))  # texts of a process in which a search for each prefix is faster than compiling the pattern
+_FIRST_TEXTS = iter(
+    range(50)
+)  # texts of a process in which a search for each prefix is faster than compiling the pattern
 _EXAMPLE = lazy(r"EXAMPLE(?:KEY)?\b")
 
 
 def find_tokens(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and kind of every token."""
-    if next(_FIRST, None) is not None and not any(map(text.__contains__, _ROWS)):
+    if next(_FIRST_TEXTS, None) is not None and not any(map(text.__contains__, _ROWS)):
         return
     at, pattern = 0, _PREFIX_AFTER_ESCAPE if _ESCAPED.search(text) else _PREFIX
     tries: dict[int, int] = {}  # by the end of a run: prefixes in it that begin no token
     while found := pattern.search(text, at):
         at, reached = found.end(), 0
         for prefix, row in _rows_of(found[0]):
-            end, looked_at = _end(text, found.end() - len(found[0]) + len(prefix), row)
+            end, looked_at = _end_of_token(text, found.end() - len(found[0]) + len(prefix), row)
             if end:
                 yield found.start(), end, row.kind
                 at = end
@@ -168,14 +171,14 @@ def find_tokens(text: str) -> Iterator[tuple[int, int, str]]:
                 at = max(at, reached)
 
 
-def _rows_of(prefix: str) -> Iterator[tuple[str, _Row]]:
+def _rows_of(prefix: str) -> Iterator[tuple[str, _TokenRow]]:
     """Yield the rows of the prefix, then of the shorter prefixes that it begins with."""
     for length in range(len(prefix), 1, -1):
         for row in _ROWS.get(prefix[:length], ()):
             yield prefix[:length], row
 
 
-def _end(text: str, start: int, row: _Row) -> tuple[int, int]:
+def _end_of_token(text: str, start: int, row: _TokenRow) -> tuple[int, int]:
     """Return the end of the token whose prefix ends at `start`, or 0; and the end of the text that was looked at."""
     looked_at = start
     if wrapped := row.wrapped.match(text, start):

@@ -12,9 +12,11 @@ def redact_value(value: object, name: str = "") -> object:
     if isinstance(value, str):
         return _redact_named(name, value) if name else redact(value)
     if isinstance(value, list | tuple):
-        return type(value)([redact_value(one, name) for one in value])
+        return type(value)([redact_value(part, name) for part in value])
     if isinstance(value, dict):
-        return {redact(key) if isinstance(key, str) else key: redact_value(one, str(key)) for key, one in value.items()}
+        return {
+            redact(key) if isinstance(key, str) else key: redact_value(part, str(key)) for key, part in value.items()
+        }
     return value
 
 

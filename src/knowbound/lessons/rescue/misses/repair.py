@@ -61,7 +61,7 @@ def pattern_repairs(pattern: str, syntax: str) -> list[Repair]:
         found.append(
             Repair(_balanced(as_rust(pattern[1:-1], syntax)), "the pattern has quotes around it", "without them")
         )
-    return [one for at, one in enumerate(found) if one.meant and one.meant not in [o.meant for o in found[:at]]]
+    return [meant for at, meant in enumerate(found) if meant.meant and meant.meant not in [o.meant for o in found[:at]]]
 
 
 def _balanced(pattern: str) -> str:
@@ -73,7 +73,7 @@ def _balanced(pattern: str) -> str:
     for tried in (braces, re.sub(r"(?<!\\)([()])", r"\\\1", braces), re.sub(r"(?<!\\)([()\[\]])", r"\\\1", braces)):
         if not rust_fault(tried):
             return tried
-    return "|".join(re.escape(one) for one in re.split(r"(?<!\\)\|", pattern))
+    return "|".join(re.escape(branch) for branch in re.split(r"(?<!\\)\|", pattern))
 
 
 def _closes(pattern: str, at: int) -> bool:

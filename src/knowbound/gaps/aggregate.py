@@ -39,10 +39,10 @@ class SampleCounts:
         if signals:
             self.gaps += 1
             self.weights[max(signal.weight for signal in signals)] += 1
-            if is_open := [signal.weight for signal in signals if signal.status is Status.OPEN]:
-                self.open_weights[max(is_open)] += 1
-            if not_closed := [signal.weight for signal in signals if signal.status in NOT_CLOSED]:
-                self.most_weights[max(not_closed)] += 1
+            if open_weights := [signal.weight for signal in signals if signal.status is Status.OPEN]:
+                self.open_weights[max(open_weights)] += 1
+            if open_or_undecided := [signal.weight for signal in signals if signal.status in NOT_CLOSED]:
+                self.most_weights[max(open_or_undecided)] += 1
         self.turns += turns
         self.gap_turns += gap_turns
         for signal in signals:
@@ -90,8 +90,8 @@ class Aggregate:
             return
         self.sessions += 1
         self.projects[project_name(found.project)] += 1
-        kept = {sample.id for sample in samples}
-        turns = [turn for turn in found.turns if turn.sample in kept]
+        sample_ids = {sample.id for sample in samples}
+        turns = [turn for turn in found.turns if turn.sample in sample_ids]
         self.turns += len(turns)
         self.turns_by_programs += sum(turn.author is Author.PROGRAM for turn in turns)
         self.tool_calls += found.tool_calls if self._skill is None else sum(sample.calls for sample in samples)
@@ -100,7 +100,7 @@ class Aggregate:
         )
         answered_samples = {sample.id for sample in samples if sample.answered}
         # A turn may begin in one sample and go on in the skill it invokes: it is one turn all the same.
-        in_gap = {signal.turn for signal in found.signals if signal.sample in answered_samples}
+        gap_turn_indexes = {signal.turn for signal in found.signals if signal.sample in answered_samples}
         signals_of: dict[str, list[Signal]] = {}
         for signal in found.signals:
             signals_of.setdefault(signal.sample, []).append(signal)
@@ -115,7 +115,7 @@ class Aggregate:
                 self.incomplete.append((found.session, found.started[:10], sample))
                 continue
             signals, answered = signals_of.get(sample.id, []), answered_of.get(sample.id, [])
-            gap_turns = sum(index in in_gap for index in answered)
+            gap_turns = sum(index in gap_turn_indexes for index in answered)
             self._all.add(signals, len(answered), gap_turns)
             self._skills.setdefault(sample.name, SampleCounts()).add(signals, len(answered), gap_turns)
             reached_by.add(sample.name)

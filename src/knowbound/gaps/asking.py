@@ -25,10 +25,10 @@ from knowbound.traces.registry import events_of
 from knowbound.traces.source import Tally
 from knowbound.traces.turns import session_of
 
-_BEFORE, _AFTER = 5, 26  # records around a miss
-_TOKENS = 3_600  # of the record in one question
-_TOGETHER = 8  # misses in one question
-_SAID, _QUERY, _OUTPUT, _WRITTEN = 300, 220, 200, 240  # characters
+_RECORDS_BEFORE, _RECORDS_AFTER = 5, 26  # records around a miss
+_RECORD_TOKENS = 3_600  # of the record in one question
+_MISSES_TOGETHER = 8  # misses in one question
+_SAID_CHARS, _QUERY_CHARS, _OUTPUT_CHARS, _WRITTEN_CHARS = 300, 220, 200, 240  # of a line
 
 
 class MissAnswer(msgspec.Struct, frozen=True):
@@ -57,22 +57,24 @@ def decide_misses(found: Sequence[Findings], asker: Asker, may_see: Callable[[st
 
     `may_see` says whether the model may be shown the sessions of an agent.
     """
-    questions = [one for findings in found if may_see(findings.agent) for one in _questions(findings)]
+    questions = [question for findings in found if may_see(findings.agent) for question in _questions(findings)]
     asked = asker.ask(
         load_prompt("misses"),
         [_inputs(question) for question in questions],
         MissAnswers,
-        checks=[_numbered(len(question.signals)) for question in questions],
+        checks=[_all_answered(len(question.signals)) for question in questions],
         sources=[question.source for question in questions],
     )
     for question, answer in zip(questions, asked, strict=True):
-        for one in answer.value.misses if answer.value is not None else ():
-            if 1 <= one.number <= len(question.signals):
-                _decide(question.signals[one.number - 1], one, question.lines, asker.judge)
+        for miss in answer.value.misses if answer.value is not None else ():
+            if 1 <= miss.number <= len(question.signals):
+                _apply_answer(question.signals[miss.number - 1], miss, question.lines, asker.judge)
     for findings in found:
         settle_repeats(findings.signals)
     failed = [
-        (one.source.session, answer.problem) for one, answer in zip(questions, asked, strict=True) if answer.problem
+        (question.source.session, answer.problem)
+        for question, answer in zip(questions, asked, strict=True)
+        if answer.problem
     ]
     return {session for session, _ in failed}, failed[0][1] if failed else ""
 
@@ -83,7 +85,8 @@ def is_asked(signal: Signal) -> bool:
     return is_miss and signal.status is not Status.MALFORMED and not signal.by
 
 
-def _decide(signal: Signal, answer: MissAnswer, lines: Sequence[tuple[ActivityRecord, str]], judge: str) -> None:
+def _apply_answer(signal: Signal, answer: MissAnswer, lines: Sequence[tuple[ActivityRecord, str]], judge: str) -> None:
+    """Give a miss the model's verdict, unless its quotation is not verbatim in the lines that the model saw."""
     place = next((record for record, text in lines if is_quoted(answer.quote, [sendable(text)])), None)
     if place is None or answer.status is Status.UNDECIDED:
         return
@@ -92,7 +95,7 @@ def _decide(signal: Signal, answer: MissAnswer, lines: Sequence[tuple[ActivityRe
         signal.ending = answer.ending
         if answer.ending is Ending.FOUND and place.call_id and place.call_id not in signal.call_ids:
             signal.resolved_by = place.call_id
-            calls = sum(one.call_id != "" for one, _ in lines if signal.line < one.line <= place.line)
+            calls = sum(record.call_id != "" for record, _ in lines if signal.line < record.line <= place.line)
             signal.cost = msgspec.structs.replace(signal.cost or Cost(), calls=max(1, calls))
 
 
@@ -111,9 +114,9 @@ def _questions(found: Findings) -> Iterator[_Question]:
     for signal in waiting:
         groups.setdefault((signal.agent_id, signal.turn), []).append(signal)
     for (agent_id, _), signals in groups.items():
-        for at in range(0, len(signals), _TOGETHER):
-            some = signals[at : at + _TOGETHER]
-            yield _Question(some, _lines_around(activity, agent_id, some), source)
+        for start in range(0, len(signals), _MISSES_TOGETHER):
+            together = signals[start : start + _MISSES_TOGETHER]
+            yield _Question(together, _lines_around(activity, agent_id, together), source)
 
 
 def _lines_around(
@@ -125,40 +128,40 @@ def _lines_around(
     """
     own = [record for record in activity.records if record.agent_id == agent_id or record.kind is RecordKind.PROMPT]
     missed = {id_ for signal in signals for id_ in signal.call_ids}
-    places = [at for at, one in enumerate(own) if one.call_id in missed]
+    places = [place for place, record in enumerate(own) if record.call_id in missed]
     prompt = max((at for at in range(min(places, default=0)) if own[at].kind is RecordKind.PROMPT), default=-1)
-    for after in (_AFTER, _AFTER // 2, _AFTER // 4, 3):
-        shown = {at for place in places for at in range(max(0, place - _BEFORE), place + after + 1)} | {prompt}
-        lines = [(own[at], _line(own[at])) for at in sorted(shown) if 0 <= at < len(own)]
-        if estimated_tokens("\n".join(text for _, text in lines)) <= _TOKENS:
+    for after in (_RECORDS_AFTER, _RECORDS_AFTER // 2, _RECORDS_AFTER // 4, 3):
+        around = (range(max(0, place - _RECORDS_BEFORE), place + after + 1) for place in places)
+        shown = {prompt, *(index for indexes in around for index in indexes)}
+        lines = [(own[index], _line(own[index])) for index in sorted(shown) if 0 <= index < len(own)]
+        if estimated_tokens("\n".join(text for _, text in lines)) <= _RECORD_TOKENS:
             break
     return lines
 
 
-def _line(one: ActivityRecord) -> str:
-    nothing = "" if one.ok and one.done else " (nothing)" if one.done else " (refused by the user)"
-    match one.kind:
+def _line(record: ActivityRecord) -> str:
+    """Return a record of the session as the model reads it."""
+    nothing = "" if record.ok and record.done else " (nothing)" if record.done else " (refused by the user)"
+    match record.kind:
         case RecordKind.PROMPT:
-            return f"L{one.line} user: {short_line(one.text, _SAID)}"
+            return f"L{record.line} user: {short_line(record.text, _SAID_CHARS)}"
         case RecordKind.SAID:
-            return f"L{one.line} agent: {short_line(one.text, _SAID)}"
+            return f"L{record.line} agent: {short_line(record.text, _SAID_CHARS)}"
         case RecordKind.READ:
-            return f"L{one.line} read{nothing} {one.path}"
+            return f"L{record.line} read{nothing} {record.path}"
         case RecordKind.EDIT:
-            return f"L{one.line} wrote{nothing} {one.path}: {short_line(one.text, _WRITTEN)}"
+            return f"L{record.line} wrote{nothing} {record.path}: {short_line(record.text, _WRITTEN_CHARS)}"
         case RecordKind.SKILL:
-            return f"L{one.line} used the skill {short_line(one.text, _QUERY)}"
-    said = (
-        "searched" if one.kind is RecordKind.SEARCH else "ran" if one.kind is RecordKind.COMMAND else f"used {one.tool}"
-    )
-    output = f" → {short_line(one.output, _OUTPUT)}" if one.output else ""
-    return f"L{one.line} {said}{nothing}: {short_line(one.text, _QUERY)}{output}"
+            return f"L{record.line} used the skill {short_line(record.text, _QUERY_CHARS)}"
+    verb = {RecordKind.SEARCH: "searched", RecordKind.COMMAND: "ran"}.get(record.kind, f"used {record.tool}")
+    output = f" → {short_line(record.output, _OUTPUT_CHARS)}" if record.output else ""
+    return f"L{record.line} {verb}{nothing}: {short_line(record.text, _QUERY_CHARS)}{output}"
 
 
 def _inputs(question: _Question) -> dict[str, str]:
     rows = (
-        {"number": number, "line": f"L{one.line}", "tool": one.tool, "looked_for": sendable(one.query)}
-        for number, one in enumerate(question.signals, 1)
+        {"number": number, "line": f"L{signal.line}", "tool": signal.tool, "looked_for": sendable(signal.query)}
+        for number, signal in enumerate(question.signals, 1)
     )
     return {
         "misses": "\n".join(msgspec.json.encode(row).decode("utf-8") for row in rows),
@@ -166,7 +169,9 @@ def _inputs(question: _Question) -> dict[str, str]:
     }
 
 
-def _numbered(count: int) -> Callable[[MissAnswers], str]:
+def _all_answered(count: int) -> Callable[[MissAnswers], str]:
+    """Return a check of an answer: it names the misses that have no answer."""
+
     def problem(answer: MissAnswers) -> str:
         missing = set(range(1, count + 1)) - {miss.number for miss in answer.misses}
         return f"no answer for the misses {sorted(missing)}" if missing else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from knowbound.core.paths import relative_to
 from knowbound.core.signal import Signal, SignalType, Status
@@ -27,12 +28,12 @@ _MOST_PROMPTS = 500_000  # characters of the newest prompts of a session
 AT_LEAST = 3  # calls of a repeated failure; the specification retries "more than N times (default N=2)"
 _WINDOW = 3  # consecutive steps of a repeated failure (the specification's turns)
 _PLURALS = {ToolKind.SEARCH: "searches", ToolKind.LIST: "listings", ToolKind.READ: "reads"}
-_BETWEEN = " · "  # between the queries of an event
+_QUERY_SEPARATOR = " · "  # between the queries of an event
 NewSignal = Callable[..., Signal]  # makes a signal of a step: the caller names its type, its status and its source
 
 
 def is_failed_search(call: ToolCall) -> bool:
-    """The call looked something up, and it was not there."""
+    """Report whether the call looked something up that was not there."""
     return call.kind in LOOKUPS and call.outcome in MISSES
 
 
@@ -53,9 +54,17 @@ def terms_of(call: ToolCall) -> frozenset[str]:
 
 
 def _is_in_one_file(call: ToolCall) -> bool:
-    """A search in one file asks whether it holds something."""
+    """Report whether a call searches one file: it asks whether the file holds something."""
     name = call.where.rpartition("/")[2]
     return call.kind is ToolKind.SEARCH and "." in name[1:] and " " not in call.where and "*" not in name
+
+
+class _LastMiss(NamedTuple):
+    """The last miss of an agent: a similar one joins its signal."""
+
+    signal: Signal
+    terms: frozenset[str]  # what the call looked for
+    check: ExistenceCheck | None
 
 
 class CallSignals:
@@ -65,12 +74,11 @@ class CallSignals:
         self._failed = failed_as_specified if as_specified else is_failed_search
         self._repeats = _Repeats(repeat_at_least)
         self._project = ""
-        self._prompts: list[str] = []  # searched for a path when its read fails
+        self._prompts: list[str] = []  # looked through for a path when reading it fails
         self._endings = Endings()
-        self._said = ""  # the main agent's last words
-        self.in_step = 0  # misses of the last step, also those similar to an earlier miss
-        # The last miss of each agent, what it wanted, and whether it was a check.
-        self._last: dict[str, tuple[Signal, frozenset[str], ExistenceCheck | None]] = {}
+        self._last_words = ""  # the main agent's last words
+        self.misses_in_step = 0  # misses of the last step, also those similar to an earlier miss
+        self._last_misses: dict[str, _LastMiss] = {}  # by agent
 
     def start(self, project: str) -> None:
         """The folder that the agent works in becomes known, before the first prompt or after it."""
@@ -80,13 +88,13 @@ class CallSignals:
         """Forget the misses so far: another sample's finds do not resolve them, and its misses do not join them."""
         self._endings.new_sample()
         self._repeats.new_sample()
-        self._last.clear()
+        self._last_misses.clear()
 
     def prompt(self, text: str) -> None:
-        """A new turn: remember the paths that the user gave, because reading one is not the agent's own guess."""
-        self._last.clear()
-        self._endings.begin_turn(self._said, text)
-        self._said = ""
+        """Begin a turn. Keep the prompt: to read a path that it names is no guess of the agent's own."""
+        self._last_misses.clear()
+        self._endings.begin_turn(self._last_words, text)
+        self._last_words = ""
         self._prompts.append(text[:_MOST_PROMPT])
         while sum(map(len, self._prompts)) > _MOST_PROMPTS:
             self._prompts.pop(0)
@@ -95,12 +103,12 @@ class CallSignals:
         """The new events of a step; `new` makes a signal of its session, turn and sample."""
         self._endings.step(step)
         if step.said and not step.agent_id:
-            self._said = step.said[-1].text
+            self._last_words = step.said[-1].text
         events: list[Signal] = []
-        self.in_step = 0
+        self.misses_in_step = 0
         for call in step.calls:
             if self.is_miss(call):
-                self.in_step += 1
+                self.misses_in_step += 1
                 event = self._miss(call, step, number, new)
                 if event is not None:
                     events.append(event)
@@ -112,28 +120,29 @@ class CallSignals:
             self._endings.doubt(signal, step)
 
     def is_miss(self, call: ToolCall) -> bool:
-        """A failed search of the agent's own: what the user named is not its guess."""
-        return self._failed(call) and not self._given_by_user(call)
+        """Report whether a call is a failed search of the agent's own, for nothing that the user named."""
+        return self._failed(call) and not self._is_named_by_user(call)
 
     def shown_query(self, call: ToolCall) -> str:
         """The query as reports show it: a path relative to the project, a pattern as it is."""
         return relative_to(call.query, self._project) if call.kind in (ToolKind.READ, ToolKind.LIST) else call.query
 
     def check(self, call: ToolCall, step: Step) -> ExistenceCheck | None:
-        """Report whether the agent was asking if something is there."""
+        """Return which kind of existence check a call is; None for a search that expects to find."""
         said = step.said[-1].text if step.said else ""
         if call.intent is LookupIntent.CHECK:
             return ExistenceCheck.ABSENCE
         return ExistenceCheck.WHETHER if asks_whether(call, said) or _is_in_one_file(call) else None
 
     def _miss(self, call: ToolCall, step: Step, number: int, new: NewSignal) -> Signal | None:
+        """Return the signal of a miss; None if it joins the signal of the similar miss before it."""
         check = self.check(call, step)
-        wanted = terms_of(call)
-        last = self._last.get(step.agent_id)
-        if last is not None and last[2] is check and similar(last[1], wanted):
-            last[0].call_ids.append(call.id)
-            last[0].step = number
-            self._endings.again(last[0], step.agent_id)
+        wanted_terms = terms_of(call)
+        last_miss = self._last_misses.get(step.agent_id)
+        if last_miss is not None and last_miss.check is check and similar(last_miss.terms, wanted_terms):
+            last_miss.signal.call_ids.append(call.id)
+            last_miss.signal.step = number
+            self._endings.again(last_miss.signal, step.agent_id)
             return None
         event = new(
             type=SignalType.FAILED_SEARCH,
@@ -148,23 +157,24 @@ class CallSignals:
             file=step.path,
             line=call.line or step.line,
         )
-        self._last[step.agent_id] = (event, wanted, check)
+        self._last_misses[step.agent_id] = _LastMiss(event, wanted_terms, check)
         self._endings.follow(event, call, step, check=check)
         return event
 
-    def _given_by_user(self, call: ToolCall) -> bool:
-        """Specification 1: a Read counts when the path is one the agent constructed itself.
+    def _is_named_by_user(self, call: ToolCall) -> bool:
+        """Report whether the user named the path of a read (specification 1: only paths that the agent made count).
 
         A folder that the agent put before a name of the user's is its own guess.
         """
         if call.kind is not ToolKind.READ:
             return False
-        near = {path: relative_to(path, self._project) for path in (call.query, *call.query.split())}
-        names = {*near, *near.values(), *(f"{self._project.rstrip('/')}/{path}" for path in near.values())} - {""}
-        return any(name in prompt and _stands_in(name, prompt) for name in names for prompt in self._prompts)
+        relative = {path: relative_to(path, self._project) for path in (call.query, *call.query.split())}
+        root = self._project.rstrip("/")
+        names = {*relative, *relative.values(), *(f"{root}/{path}" for path in relative.values())} - {""}
+        return any(name in prompt and _names_path(name, prompt) for name in names for prompt in self._prompts)
 
 
-def _stands_in(path: str, prompt: str) -> bool:
+def _names_path(path: str, prompt: str) -> bool:
     """Report whether a prompt names the whole path. A plain name counts, too: "the Makefile" is a path."""
     return bool(re.search(rf"(?<![\w./-])(?:@|\./)?{re.escape(path)}(?![\w/-]|\.\w)", prompt, re.ASCII))
 
@@ -195,37 +205,37 @@ class _Repeats:
             window = self._windows[step.agent_id] = deque(maxlen=_WINDOW)
         window.append(step)
         events: list[Signal] = []
-        if not self._running and not misses.in_step:
+        if not self._running and not misses.misses_in_step:
             return events
-        by_kind: dict[str, list[tuple[ToolCall, Step]]] = {
-            kind: [] for kind in dict.fromkeys(map(_tool_class, step.calls)) if kind
+        calls_by_class: dict[str, list[tuple[ToolCall, Step]]] = {
+            tool_class: [] for tool_class in dict.fromkeys(map(_tool_class, step.calls)) if tool_class
         }
-        for at in window:
-            for call in at.calls:
-                by_kind.get(_tool_class(call), []).append((call, at))
-        for kind, calls in by_kind.items():
-            key = (step.agent_id, kind)
+        for recent_step in window:
+            for call in recent_step.calls:
+                calls_by_class.get(_tool_class(call), []).append((call, recent_step))
+        for tool_class, calls in calls_by_class.items():
+            key = (step.agent_id, tool_class)
             if not all(misses.is_miss(call) for call, _ in calls):
                 self._running.pop(key, None)
                 continue
             if len(calls) < self._at_least:
                 continue
             if key not in self._running:
-                self._running[key] = (self._event(calls, new), set())
+                self._running[key] = (self._new_event(calls, new), set())
                 events.append(self._running[key][0])
-            self._grow(*self._running[key], [call for call, _ in calls], misses)
+            self._extend_event(*self._running[key], [call for call, _ in calls], misses)
         return events
 
-    def _grow(self, event: Signal, known: set[str], calls: list[ToolCall], misses: CallSignals) -> None:
+    def _extend_event(self, event: Signal, counted_ids: set[str], calls: list[ToolCall], misses: CallSignals) -> None:
         """Take in the calls that are new, and say how many there are by now."""
-        fresh = [call for call in calls if call.id not in known]
-        known.update(call.id for call in fresh)
-        event.call_ids.extend(call.id for call in fresh)
-        queries = dict.fromkeys((*event.query.split(_BETWEEN), *map(misses.shown_query, fresh)))
-        event.query = cut(_BETWEEN.join(query for query in queries if query), 500)
+        new_calls = [call for call in calls if call.id not in counted_ids]
+        counted_ids.update(call.id for call in new_calls)
+        event.call_ids.extend(call.id for call in new_calls)
+        queries = dict.fromkeys((*event.query.split(_QUERY_SEPARATOR), *map(misses.shown_query, new_calls)))
+        event.query = cut(_QUERY_SEPARATOR.join(query for query in queries if query), 500)
         event.reason = f"{len(event.call_ids)} {_PLURALS[calls[0].kind]} in consecutive steps, all failed"
 
-    def _event(self, calls: list[tuple[ToolCall, Step]], new: NewSignal) -> Signal:
+    def _new_event(self, calls: list[tuple[ToolCall, Step]], new: NewSignal) -> Signal:
         first = calls[0][0]
         return new(
             type=SignalType.REPEATED_FAILURE,

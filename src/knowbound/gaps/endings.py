@@ -40,12 +40,12 @@ from knowbound.gaps.wanted import (
 from knowbound.text.redact import excerpt
 
 WINDOW = 8  # steps in which a shared word is enough
-_SOON = 3  # steps in which words count that do not name what was missed
-_LONGEST_QUESTION = 4_000  # characters
-_CORRECTION = 240  # characters of the user's answer that are kept
-_SPECIFIC = 6  # letters of a word by which an answer is known
+_NEAR_STEPS = 3  # steps in which words count that do not name what was missed
+_LONGEST_QUESTION_CHARS = 4_000
+_CORRECTION_CHARS = 240  # of the user's answer that are kept
+_SPECIFIC_LETTERS = 6  # of a word by which an answer is known
 _MOST_FOLLOWED = 64  # misses of one agent at a time
-_MOST_LATER = 2_000  # of a sample
+_MOST_OPEN_NAMES = 2_000  # of a sample
 _GUESS_STEPS = 2  # between a miss and a guess that shares one word with it
 _MOST_DOUBTS = 200  # of a turn
 
@@ -71,23 +71,23 @@ class _Miss(msgspec.Struct):
     calls: int = 1
     tokens: int | None = None
     is_doubt: bool = False  # a hedge or a marker
-    spoke: bool = False  # the agent has said something since
-    absent: bool = False
+    has_spoken: bool = False  # the agent has said something since
+    took_for_absent: bool = False  # its first words conclude that the thing is not there
     gave_up: bool = False
     asked: bool = False
-    answered: bool = False  # the user's answer is in the trace
-    created: bool = False
+    user_answered: bool = False  # the user's answer is in the trace
+    created: bool = False  # the agent wrote the missing thing itself
 
 
 class Endings:
-    """The misses of one session that may still be answered."""
+    """The misses of one session that may still be answered, with what the agent does after each."""
 
     def __init__(self) -> None:
         self._followed: dict[str, list[_Miss]] = {}  # by agent
-        self._later: dict[str, list[_Miss]] = {}  # past the window, by name
+        self._open_by_name: dict[str, list[_Miss]] = {}  # past the window, by name
         self._unanswered: list[_Miss] = []  # of the turn, by the main agent: the user's next words may answer them
-        self._step: Step | None = None  # the step whose finds are kept
-        self._finds: list[ToolCall] = []
+        self._cached_step: Step | None = None  # the step whose finds are kept
+        self._successful_lookups: list[ToolCall] = []
         self.project = ""
 
     def begin_turn(self, last_said: str, prompt: str) -> None:
@@ -97,11 +97,12 @@ class Endings:
                 miss.asked |= _is_asked(miss, last_said)
                 miss.gave_up |= not miss.is_doubt and gives_up(last_said, miss.wanted.words)
             self._decide(miss)
-        answered = words_in(prompt[:_LONGEST_QUESTION]) if self._unanswered else frozenset()
+        prompt_words = words_in(prompt[:_LONGEST_QUESTION_CHARS]) if self._unanswered else frozenset()
         for miss in self._unanswered:
             signal = miss.signal
-            if signal.ending is Ending.ASKED or any(len(word) >= _SPECIFIC for word in miss.wanted.words & answered):
-                signal.correction = " ".join(excerpt(prompt, _CORRECTION).split())
+            shared = miss.wanted.words & prompt_words
+            if signal.ending is Ending.ASKED or any(len(word) >= _SPECIFIC_LETTERS for word in shared):
+                signal.correction = " ".join(excerpt(prompt, _CORRECTION_CHARS).split())
                 if signal.ending in (Ending.WENT_ON, Ending.ASKED):
                     signal.status, signal.ending = Status.RESOLVED, Ending.ASKED  # the user's words answer it
         self._unanswered.clear()
@@ -112,7 +113,7 @@ class Endings:
             for miss in followed:
                 self._decide(miss)
         self._followed.clear()
-        self._later.clear()
+        self._open_by_name.clear()
         self._unanswered.clear()
 
     def follow(self, signal: Signal, call: ToolCall, step: Step, *, check: ExistenceCheck | None) -> None:
@@ -120,8 +121,8 @@ class Endings:
         miss = _Miss(signal, wanted_by(call, self.project), check, step.time)
         signal.names = self._names(miss, call, step.agent_id)
         self._followed_by(step.agent_id).append(miss)
-        for other in self._finds_of(step):
-            self._look(miss, other, step)
+        for other in self._lookups_of(step):
+            self._resolve_if_found(miss, other, step)
 
     def _names(self, miss: _Miss, call: ToolCall, agent_id: str) -> tuple[str, ...]:
         """Return the names of a miss; in a chain of searches for the same thing, the first search's name leads."""
@@ -133,12 +134,12 @@ class Endings:
                 return (first, *(name for name in own if name != first))
         return own
 
-    def _finds_of(self, step: Step) -> list[ToolCall]:
+    def _lookups_of(self, step: Step) -> list[ToolCall]:
         """Return the first successful lookups of a step, cached for all of its misses."""
-        if self._step is not step:
+        if self._cached_step is not step:
             found = (call for call in step.calls if call.outcome is Outcome.OK and call.kind in LOOKUPS)
-            self._step, self._finds = step, list(islice(found, _MOST_FOLLOWED))
-        return self._finds
+            self._cached_step, self._successful_lookups = step, list(islice(found, _MOST_FOLLOWED))
+        return self._successful_lookups
 
     def doubt(self, signal: Signal, step: Step) -> None:
         """Begin to follow a hedge or a marker; calls of the same step may already resolve it."""
@@ -146,7 +147,7 @@ class Endings:
         signal.names = tuple(sorted(wanted.names))
         miss = _Miss(signal, wanted, None, step.time, calls=0, is_doubt=True)
         if step.calls:
-            self._do(miss, step)
+            self._look_at_calls(miss, step)
             if signal.ending is None and _announces(signal.text, step):
                 signal.ending = Ending.FOUND
         self._followed_by(step.agent_id).append(miss)
@@ -168,50 +169,52 @@ class Endings:
         """Follow the agent's next step, before the misses of this step are taken in."""
         followed = self._followed.get(step.agent_id)
         if followed:
-            said = "\n".join(one.text for one in step.said)
+            said = "\n".join(message.text for message in step.said)
             for miss in followed:
-                self._take(miss, step, said)
-            self._followed[step.agent_id] = [miss for miss in followed if not self._is_over(miss)]
-        if self._later:
+                self._follow_step(miss, step, said)
+            self._followed[step.agent_id] = [miss for miss in followed if not self._decide_if_over(miss)]
+        if self._open_by_name:
             for call in step.calls:
                 if call.outcome is Outcome.OK and call.kind in LOOKUPS:
-                    self._look_later(call, step)
+                    self._resolve_later(call, step)
 
-    def _take(self, miss: _Miss, step: Step, said: str) -> None:
+    def _follow_step(self, miss: _Miss, step: Step, said: str) -> None:
+        """Take the agent's words and calls of one further step into a miss."""
         miss.steps += 1
         if step.tokens is not None:
             miss.tokens = (miss.tokens or 0) + step.tokens
         if said and not miss.is_doubt:
-            if not miss.spoke or miss.steps <= _SOON:
-                miss.absent |= not miss.spoke and concludes_absence(said)
+            if not miss.has_spoken or miss.steps <= _NEAR_STEPS:
+                miss.took_for_absent |= not miss.has_spoken and concludes_absence(said)
                 miss.gave_up |= gives_up(said, miss.wanted.words)
-            miss.spoke = True
-        self._do(miss, step)
+            miss.has_spoken = True
+        self._look_at_calls(miss, step)
 
-    def _do(self, miss: _Miss, step: Step) -> None:
+    def _look_at_calls(self, miss: _Miss, step: Step) -> None:
+        """Note which calls of a step ask the user about a miss, find it, or create it."""
         for call in step.calls[:_MOST_FOLLOWED]:
             if (
                 is_question_tool(call)
                 and not miss.is_doubt
-                and not miss.wanted.words.isdisjoint(words_in(str(call.input)[:_LONGEST_QUESTION]))
+                and not miss.wanted.words.isdisjoint(words_in(str(call.input)[:_LONGEST_QUESTION_CHARS]))
             ):
-                miss.asked, miss.answered = True, call.outcome is Outcome.OK
+                miss.asked, miss.user_answered = True, call.outcome is Outcome.OK
             if call.outcome is not Outcome.OK:
                 continue
             if (call.kind in LOOKUPS or (miss.is_doubt and call.kind is ToolKind.SHELL)) and miss.signal.ending is None:
                 miss.calls += call.kind is not ToolKind.READ  # to read on is work; to search on is what the miss cost
-                self._look(miss, call, step)
+                self._resolve_if_found(miss, call, step)
             elif call.kind is ToolKind.EDIT and self._creates(miss, call):
                 miss.created = True
 
-    def _look(self, miss: _Miss, call: ToolCall, step: Step) -> None:
+    def _resolve_if_found(self, miss: _Miss, call: ToolCall, step: Step) -> None:
         if miss.signal.ending is not None or not miss.wanted:
             return
         place = finds(call, miss.wanted, self.project, looks_inside=not miss.is_doubt)
         if place is not None:
-            self._found(miss, call, place, step)
+            self._resolve(miss, call, place, step)
 
-    def _found(self, miss: _Miss, call: ToolCall, place: FoundPlace, step: Step) -> None:
+    def _resolve(self, miss: _Miss, call: ToolCall, place: FoundPlace, step: Step) -> None:
         signal = miss.signal
         signal.ending, signal.resolved_by = Ending.FOUND, call.id
         signal.found_at = None if place == NOWHERE else place
@@ -219,28 +222,34 @@ class Endings:
         signal.cost = Cost(calls, miss.steps, _seconds(miss.time, step.time), miss.tokens)
 
     def _creates(self, miss: _Miss, call: ToolCall) -> bool:
+        """Report whether an edit makes what was missed: in a file of its name, or as a long name in the new text."""
         names = wanted_by(call, self.project).names
         if names & miss.wanted.names:
             return True
         new = call.input or {}
         text = next((value for key in ("content", "new_string", "patch") if isinstance(value := new.get(key), str)), "")
-        return bool(text) and any(name in plain_name(text[:20_000]) for name in miss.wanted.names if len(name) > 5)
+        return bool(text) and any(
+            name in plain_name(text[:20_000]) for name in miss.wanted.names if len(name) >= _SPECIFIC_LETTERS
+        )
 
-    def _is_over(self, miss: _Miss) -> bool:
-        if miss.steps < (_SOON if miss.is_doubt else WINDOW) and miss.signal.ending is None and not miss.created:
+    def _decide_if_over(self, miss: _Miss) -> bool:
+        """Decide a miss whose window has passed or whose end is known; report whether it was decided."""
+        window = _NEAR_STEPS if miss.is_doubt else WINDOW
+        if miss.steps < window and miss.signal.ending is None and not miss.created:
             return False
         self._decide(miss)
         return True
 
     def _decide(self, miss: _Miss) -> None:
-        """The status and the ending, once what follows is known."""
+        """Set status and ending, once what follows is known; the user's next words may answer what stays open."""
         signal = miss.signal
-        self._conclude(miss)
+        self._set_status(miss)
         waits = signal.ending in (Ending.WENT_ON, Ending.ASKED, Ending.GUESSED, Ending.GAVE_UP)
         if waits and not signal.agent_id and len(self._unanswered) < _MOST_FOLLOWED:
             self._unanswered.append(miss)
 
-    def _conclude(self, miss: _Miss) -> None:
+    def _set_status(self, miss: _Miss) -> None:
+        """Set the status and ending of a miss by what was seen since; the first reason that applies decides."""
         signal = miss.signal
         if signal.cost is None:
             signal.cost = Cost(miss.calls, miss.steps, tokens=miss.tokens)
@@ -264,50 +273,51 @@ class Endings:
             signal.status, signal.ending = Status.VERIFICATION, Ending.CREATED
         elif miss.asked:
             signal.ending = Ending.ASKED
-            signal.status = Status.RESOLVED if miss.answered else Status.OPEN
+            signal.status = Status.RESOLVED if miss.user_answered else Status.OPEN
         elif miss.gave_up:
             signal.ending = Ending.GAVE_UP
-        elif miss.absent:
+        elif miss.took_for_absent:
             signal.status = Status.VERIFICATION
         else:
             signal.status, signal.ending = Status.UNDECIDED, Ending.WENT_ON
         if signal.status in NOT_CLOSED:
             for name in miss.wanted.names:
-                if len(self._later) < _MOST_LATER:
-                    self._later.setdefault(name, []).append(miss)
+                if len(self._open_by_name) < _MOST_OPEN_NAMES:
+                    self._open_by_name.setdefault(name, []).append(miss)
 
-    def _look_later(self, call: ToolCall, step: Step) -> None:
+    def _resolve_later(self, call: ToolCall, step: Step) -> None:
+        """Resolve misses past their window whose very name a call finds."""
         names: Iterable[str] = wanted_by(call, self.project).names
         for name in {*names, *(plain_name(path.rpartition("/")[2].partition(".")[0]) for path in call.paths)}:
-            for miss in self._later.pop(name, ()):
+            for miss in self._open_by_name.pop(name, ()):
                 if miss.signal.status in NOT_CLOSED:
-                    self._found(miss, call, finds(call, miss.wanted, self.project) or NOWHERE, step)
+                    self._resolve(miss, call, finds(call, miss.wanted, self.project) or NOWHERE, step)
                     miss.signal.status = Status.RESOLVED
 
 
 def _is_asked(miss: _Miss, last_said: str) -> bool:
-    """The turn ends with a question about it; a doubt is one itself, in the last words."""
+    """Report whether the last words ask about a miss; a doubt has to be a question in them itself."""
     if miss.is_doubt:
         return "?" in miss.signal.text.replace("？", "?") and miss.signal.text in last_said
     return asks(last_said, miss.wanted.words)
 
 
 def _announces(doubt: str, step: Step) -> bool:
-    """The doubt is the last that the agent says before it looks: the call is about it."""
+    """Report whether a doubt is the last that the agent says before it looks: then the call is about it."""
     looks = any(call.outcome is Outcome.OK and call.kind in (*LOOKUPS, ToolKind.SHELL) for call in step.calls)
     return looks and last_sentence(step.said[-1].text) in doubt
 
 
 def _seconds(start: str, end: str) -> float | None:
     try:
-        spent = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+        elapsed = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
     except (ValueError, TypeError):
         return None
-    return round(spent, 1) if spent >= 0 else None
+    return round(elapsed, 1) if elapsed >= 0 else None
 
 
 def settle(found: Findings) -> None:
-    """End a miss with the guess that the agent makes about it next; the guess is of its topic."""
+    """End each miss that a guess about it follows, and give the guess the topic of the miss."""
     doubts: _Doubts = {}
     for signal in found.signals:
         if signal.type in (SignalType.HEDGING, SignalType.EXPLICIT_MARKER) and signal.status is Status.OPEN:
@@ -327,13 +337,13 @@ def settle(found: Findings) -> None:
 
 
 def settle_repeats(signals: list[Signal]) -> None:
-    """A repeated failure is open where one of its misses is; else it is what the first of them is."""
+    """Give each repeated failure the joint status of its misses."""
     statuses = {
         call: signal.status for signal in signals if signal.type is SignalType.FAILED_SEARCH for call in signal.call_ids
     }
     for signal in signals:
         if signal.type is SignalType.REPEATED_FAILURE:
-            signal.status = _of_all([statuses[call] for call in signal.call_ids if call in statuses])
+            signal.status = _joint_status([statuses[call] for call in signal.call_ids if call in statuses])
 
 
 def _doubts_about(miss: Signal, doubts: _Doubts) -> list[Signal]:
@@ -349,8 +359,8 @@ def _doubts_about(miss: Signal, doubts: _Doubts) -> list[Signal]:
     ]
 
 
-def _of_all(statuses: list[Status]) -> Status:
-    """Open where one is, undecided where one is; else what the first is."""
-    return next(
-        (one for one in (Status.OPEN, Status.UNDECIDED) if one in statuses), statuses[0] if statuses else Status.OPEN
-    )
+def _joint_status(statuses: list[Status]) -> Status:
+    """Return open if a status is open, or there is none; else undecided if a status is; else the first."""
+    if Status.OPEN in statuses or not statuses:
+        return Status.OPEN
+    return Status.UNDECIDED if Status.UNDECIDED in statuses else statuses[0]

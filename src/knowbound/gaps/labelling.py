@@ -39,16 +39,17 @@ def label_candidates(settings: Settings, count: int, seed: int, known: Collectio
     draw = random.Random(seed)
     draw.shuffle(run.sessions)
     pool = _pool(run, settings, max(_POOL_AT_LEAST, _POOL_PER_LABEL * count))
-    kept, dropped = ([one for one in pool.values() if (one.text in run.kept) is side] for side in (True, False))
-    drawn = draw_from_both(kept, dropped, lambda one: one.text in known, count, draw)
+    kept = [signal for signal in pool.values() if signal.text in run.kept]
+    dropped = [signal for signal in pool.values() if signal.text not in run.kept]
+    drawn = draw_from_both(kept, dropped, lambda signal: signal.text in known, count, draw)
     if not drawn:
         left = "has no sentence that may speak of doubt" if not pool else "has none that is not labelled yet"
         raise InputError("nothing-to-label", f"The newest stored run {left}. Try: knowbound judge label --input FILE")
-    return [Unlabelled(one.text, one.context, one.session, weight) for one, weight in drawn]
+    return [Unlabelled(signal.text, signal.context, signal.session, weight) for signal, weight in drawn]
 
 
 def _pool(run: _Run, settings: Settings, enough: int) -> dict[str, Signal]:
-    """Sentences of sessions until there are enough, each once."""
+    """Collect the hedging sentences of sessions, each once, until there are enough."""
     pool: dict[str, Signal] = {}
     for session in run.sessions:
         for signal in _hedges(session, run, settings):
@@ -68,11 +69,11 @@ def judged_rate(settings: Settings, judge: HedgingJudge) -> Rate | None:
     if why_hedges_off(settings) or judges - {judge.version, ""} or judges == {""}:
         return None
     unjudged = {text for text, by in run.kept.items() if not by}
-    found = [
-        [one.text in run.kept for one in _hedges(session, run, settings) if one.text not in unjudged]
+    kept_by_session = [
+        [signal.text in run.kept for signal in _hedges(session, run, settings) if signal.text not in unjudged]
         for session in run.sessions
     ]
-    return clustered(Rate(one.count(True), len(one)) for one in found)
+    return clustered(Rate(kept.count(True), len(kept)) for kept in kept_by_session)
 
 
 class _Run(msgspec.Struct, frozen=True):
@@ -84,6 +85,7 @@ class _Run(msgspec.Struct, frozen=True):
 
 
 def _run(settings: Settings) -> _Run:
+    """Load the newest stored run, with the sessions whose files still exist."""
     store, report, keys = newest_run(settings)
     filters = Filters(**report.filters)
     kept: dict[str, str] = {}
@@ -91,7 +93,8 @@ def _run(settings: Settings) -> _Run:
     for found in store.findings(keys):
         if filters.admits(found):
             files.update(dict.fromkeys(found.files))
-            kept.update((one.text, one.verdict.judge if one.verdict else "") for one in _of_hedging(found, filters))
+            for hedge in _of_hedging(found, filters):
+                kept[hedge.text] = hedge.verdict.judge if hedge.verdict else ""
     rows = store.files()
     members = [
         Member(FoundFile(row.path, row.size, row.mtime_ns), row.reader, row.session, row.agent_id, row.time)
@@ -102,7 +105,7 @@ def _run(settings: Settings) -> _Run:
 
 
 def _hedges(session: SessionFiles, run: _Run, settings: Settings) -> Iterator[Signal]:
-    """Every sentence of a session that may speak of doubt, judged or not, as `observe` reads it."""
+    """Read a session again, and yield every sentence that may speak of doubt, whatever the judge said."""
     for found in read_session(SharedEvents(session), LensSettings.of(settings, settings.knowledge)):
         if run.filters.admits(found):
             yield from _of_hedging(found, run.filters)

@@ -28,10 +28,10 @@ from knowbound.traces.other_items import other_items
 GENERAL = "general"  # the sample before and without a skill
 EXCERPT = 500  # specification 2: the first 500 characters, in code points
 MOST_SIGNALS = 20_000  # of a session; of 285 real ones none has more than 30
-_LONGEST_TEXT = 1_000_000  # characters of a message that are looked through
-_FEW = 50  # signals of one message
+_TEXT_CHARS = 1_000_000  # of a message that are looked through
+_FEW_SIGNALS = 50  # signals of one message
 _MOST_INJECTED = 2_000  # texts injected into a turn that are kept
-_SAID = 240  # characters of the agent's own words kept beside a miss
+_SAID_CHARS = 240  # of the agent's own words kept beside a miss
 _LOADING = frozenset({"instructions", "nested_memory", "memory", "relevant_memories"})  # sources of injections
 _SKILL_FILE = re.compile(r"(?:^|/)([^/]+)/SKILL\.md$")
 
@@ -62,12 +62,12 @@ class SessionLens:
         self._turn: Turn | None = None
         self._sample: Sample | None = None
         self._skill = GENERAL
-        self._homes: dict[str, tuple[Turn | None, Sample]] = {}  # where each sub-agent was started
-        self._wordless: dict[str, list[Signal]] = {}  # misses without words of the agent yet, by agent
+        self._started_in: dict[str, tuple[Turn | None, Sample]] = {}  # where each sub-agent was started
+        self._misses_without_words: dict[str, list[Signal]] = {}  # by agent: they wait for its next words
         self._steps: dict[str, int] = {}  # of each agent, counted
-        self._with_signals: set[str] = set()  # samples
-        self._broken = ""
-        self._unanswered = False
+        self._with_signal: set[str] = set()  # ids of samples
+        self._failure = ""  # of the agent itself, after its last step
+        self._ends_unanswered = False  # the last step lacks the result of a call
         self._started = False
         self._digest = 0
 
@@ -83,7 +83,7 @@ class SessionLens:
             elif isinstance(event, Skill):
                 self._new_skill(event.name, invoked=True)
             elif isinstance(event, Broken):
-                self._broken = event.reason or "the agent failed"
+                self._failure = event.reason or "the agent failed"
             elif self._started and event.session != self.found.session:
                 return event
             else:
@@ -102,28 +102,29 @@ class SessionLens:
         for turn in found.turns:
             turn.answer = excerpt(turn.answer, EXCERPT)
         settle_repeats(found.signals)
-        names = set[str]().union(*map(_redact, found.signals))
+        names = set[str]().union(*map(_redact_signal, found.signals))
         for signal in found.signals:  # one of a chain has the name of the first
             signal.names = tuple(name for name in signal.names if name in names)
         return found
 
     def start(self, start: Start) -> None:
-        """The session becomes known."""
+        """Take in the id, the folder and the version of the session."""
         self._started = True
         self.found.session = start.session or self.found.session
         self.found.project = start.project
         self._calls.start(start.project)
         self.found.version = start.version
-        self._clock(start.time)
+        self._note_time(start.time)
 
-    def _clock(self, time: str) -> None:
+    def _note_time(self, time: str) -> None:
+        """Extend the session's time span to an event; clocks may go backwards."""
         found, time = self.found, comparable_time(time)
         found.ended = max(found.ended, time)
         if time and (time < found.started or not found.started):
             found.started = time
 
     def _prompt(self, prompt: Prompt) -> None:
-        self._clock(prompt.time)
+        self._note_time(prompt.time)
         self._calls.prompt(prompt.text)
         sample = self._current_sample()
         sample.turns += 1
@@ -142,9 +143,10 @@ class SessionLens:
         self.found.turns.append(self._turn)
 
     def _injection(self, injection: Injection) -> None:
+        """Keep the texts that were put into the context, with the turn they belong to."""
         if injection.path:
-            self._reach((injection.path,))
-            self._load(injection)
+            self._note_reached((injection.path,))
+            self._note_loaded(injection)
         injected = self._turn.injected if self._turn else self._injected
         path, source, line = redact(injection.path), injection.source, injection.line
         for text in [item.content for item in other_items(injection).items] or [injection.content]:
@@ -153,11 +155,11 @@ class SessionLens:
             injected.append(InjectedText(source, path, excerpt(text, EXCERPT), len(text), line, injection.item))
 
     def _new_skill(self, name: str, *, invoked: bool = False) -> None:
-        """A skill lasts from its invocation to the next, or the end of the session; not from reading its file again."""
+        """Begin the sample of a skill, which lasts to the next. Reading the file of the same skill begins none."""
         if name == self._skill and not (invoked and self._sample and self._sample.steps > 1):
             return
         sample = self._sample
-        if sample is not None and sample.name == GENERAL and sample.steps <= 1 and sample.id not in self._with_signals:
+        if sample is not None and sample.name == GENERAL and sample.steps <= 1 and sample.id not in self._with_signal:
             # The prompt led straight to the skill: there was no work before it that could be a sample.
             sample.name = self._skill = name
             return
@@ -172,27 +174,28 @@ class SessionLens:
         return self._sample
 
     def _close_sample(self) -> None:
-        """A sample whose agent never answered, failed, or was cut off has no complete trace.
+        """End the sample. It is incomplete if the agent never answered, failed, or was cut off.
 
         A call without a result is lost, and nothing else: what was answered counts in observed work.
         """
         sample, self._sample = self._sample, None
         if sample is None:
             return
-        if self._broken:
-            sample.incomplete = f"the agent failed: {self._broken}"
+        if self._failure:
+            sample.incomplete = f"the agent failed: {self._failure}"
         elif not sample.steps:
             sample.incomplete = "no answer of the agent"
-        elif self._unanswered:
+        elif self._ends_unanswered:
             sample.incomplete = "ends in the middle of a tool call"
         sample.incomplete = redact(sample.incomplete)
-        self._broken, self._unanswered = "", False
+        self._failure, self._ends_unanswered = "", False
 
     def _step(self, step: Step) -> None:
-        self._clock(step.time)
-        self._broken = ""
+        """Count a step in its turn and sample, keep its signals, and begin the skills whose files it read."""
+        self._note_time(step.time)
+        self._failure = ""
         self._digest = crc32(step.id.encode("utf-8", "replace"), self._digest)
-        turn, sample = self._home(step.agent_id)
+        turn, sample = self._turn_and_sample(step.agent_id)
         number = self._steps[step.agent_id] = self._steps.get(step.agent_id, 0) + 1
         unanswered = 0
         skills: list[str] = []
@@ -200,7 +203,7 @@ class SessionLens:
             if call.outcome is not Outcome.OK:
                 unanswered += call.is_unanswered
             else:
-                self._reach(call.paths)
+                self._note_reached(call.paths)
                 if call.kind is ToolKind.READ and call.query.endswith("SKILL.md"):
                     skills += _SKILL_FILE.findall(call.query)
             self.found.unknown_calls += is_unknown_call(call)
@@ -214,56 +217,57 @@ class SessionLens:
             if step.said and not step.agent_id:
                 turn.answer = step.said[-1].text
         if not step.agent_id:
-            self._unanswered = unanswered > 0
+            self._ends_unanswered = unanswered > 0
         new = partial(
             Signal, session=self.found.session, turn=turn.index if turn else 0, sample=sample.id, step=number,
             agent_id=step.agent_id,
         )  # fmt: skip
         events = self._calls.step(step, number, new)
         if events:
-            self._keep(events)
-        self._own_words(step, events)
+            self._keep_up_to_limit(events)
+        self._keep_own_words(step, events)
         if step.said:
             self._text_signals(step, new)
         for name in skills:
             if not self._skill.endswith(name):
                 self._new_skill(name)
 
-    def _home(self, agent_id: str) -> tuple[Turn | None, Sample]:
-        """The turn and sample of a step: a sub-agent's are those that started it, however long it runs."""
+    def _turn_and_sample(self, agent_id: str) -> tuple[Turn | None, Sample]:
+        """Return the turn and sample of a step; a sub-agent's are those that started it, however long it runs."""
         if not agent_id:
             return self._turn, self._current_sample()
-        home = self._homes.get(agent_id)
+        home = self._started_in.get(agent_id)
         if home is None:
-            home = self._homes[agent_id] = (self._turn, self._current_sample())
+            home = self._started_in[agent_id] = (self._turn, self._current_sample())
         return home
 
-    def _own_words(self, step: Step, events: list[Signal]) -> None:
+    def _keep_own_words(self, step: Step, events: list[Signal]) -> None:
         """Keep the agent's own words with a miss: those before it, else those that follow."""
-        waiting = self._wordless.get(step.agent_id, [])
+        waiting = self._misses_without_words.get(step.agent_id, [])
         if not (waiting or events):
             return
         words = step.said[-1].text.strip() if step.said else ""
         if words:
             for signal in waiting:
-                signal.said = _start(words)
+                signal.said = _start_of(words)
             waiting.clear()
             for signal in events:
-                signal.said = _end(words)
+                signal.said = _end_of(words)
         elif events:
-            self._wordless.setdefault(step.agent_id, []).extend(events)
+            self._misses_without_words.setdefault(step.agent_id, []).extend(events)
 
     def _text_signals(self, step: Step, new: NewSignal) -> None:
+        """Keep the markers and hedges of a step, without secrets, and follow the doubts among them."""
         for said in step.said:
-            text = said.text[:_LONGEST_TEXT]
+            text = said.text[:_TEXT_CHARS]
             found = text_signals(text)
             if not found:
                 continue
             if (clean := redact(text)) != text:
                 found = text_signals(clean)  # a secret may go over the lines and sentences that signals are made of
-            if len(found) > _FEW:
+            if len(found) > _FEW_SIGNALS:
                 clean = ""  # looking for each of many parts in a long text would take time that grows with its square
-            kept = self._keep(
+            kept = self._keep_up_to_limit(
                 [
                     new(
                         type=type_,
@@ -279,41 +283,41 @@ class SessionLens:
             )
             self._calls.doubt([signal for signal in kept if SOURCES[signal.type].is_doubt], step)
 
-    def _keep(self, signals: list[Signal]) -> list[Signal]:
-        """A session keeps so many signals and no more, so that no text of a few characters each fills the memory."""
+    def _keep_up_to_limit(self, signals: list[Signal]) -> list[Signal]:
+        """Keep signals up to the limit of a session, so that short ones cannot fill the memory; return the kept."""
         kept = signals[: max(0, MOST_SIGNALS - len(self.found.signals))]
         self.found.signals += kept
         self.found.signals_left_out += len(signals) - len(kept)
-        self._with_signals.update(signal.sample for signal in kept)
+        self._with_signal.update(signal.sample for signal in kept)
         return kept
 
-    def _load(self, injection: Injection) -> None:
+    def _note_loaded(self, injection: Injection) -> None:
         """Keep the knowledge files that the client put into the context without being asked."""
-        near = relative_to(injection.path, self.found.project)
-        if injection.source in _LOADING and near in self._reached:
-            self._loaded[near] = None
+        path = relative_to(injection.path, self.found.project)
+        if injection.source in _LOADING and path in self._reached:
+            self._loaded[path] = None
 
-    def _reach(self, paths: Iterable[str]) -> None:
+    def _note_reached(self, paths: Iterable[str]) -> None:
         """Keep the knowledge files among the paths, relative to the project."""
         for path in paths:
             # Without globs the name decides, inside the project or not: most paths end here.
             if not self._knowledge and not is_knowledge(path):
                 continue
-            near = relative_to(path, self.found.project)
-            if is_knowledge(near, self._knowledge):
-                self._reached[near] = None
+            relative_path = relative_to(path, self.found.project)
+            if is_knowledge(relative_path, self._knowledge):
+                self._reached[relative_path] = None
 
 
-def _start(words: str) -> str:
+def _start_of(words: str) -> str:
     """The start of a text without secrets, cut between words."""
-    shown = excerpt(words, _SAID)
-    return shown if len(words) <= _SAID else (shown.rpartition(" ")[0] or shown) + " …"
+    shown = excerpt(words, _SAID_CHARS)
+    return shown if len(words) <= _SAID_CHARS else (shown.rpartition(" ")[0] or shown) + " …"
 
 
-def _end(words: str) -> str:
+def _end_of(words: str) -> str:
     """The end of a text without secrets, cut between words."""
-    shown = excerpt_of_end(words, _SAID)
-    return shown if len(words) <= _SAID else "… " + (shown.partition(" ")[2] or shown)
+    shown = excerpt_of_end(words, _SAID_CHARS)
+    return shown if len(words) <= _SAID_CHARS else "… " + (shown.partition(" ")[2] or shown)
 
 
 def _clean_part(part: str, clean: str) -> str:
@@ -321,7 +325,7 @@ def _clean_part(part: str, clean: str) -> str:
     return part if part in clean else redact(part)
 
 
-def _redact(signal: Signal) -> list[str]:
+def _redact_signal(signal: Signal) -> list[str]:
     """Take the secrets out of a signal, and return the names of it that hold none.
 
     A text signal has no secret left: it was redacted with its message.

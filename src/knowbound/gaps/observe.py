@@ -70,8 +70,8 @@ def observe(
         why = "".join(f" {one}." for one in left_out)
         raise InputError("no-sessions", f"No sessions found in {listed(places)}.{why} Try: knowbound observe PATH")
     knowledge, links = knowledge_files(settings.root, settings.knowledge)
-    off = why_hedges_off(settings)
-    settings = replace(settings, hedges_off=bool(off))
+    hedges_off_reason = why_hedges_off(settings)
+    settings = replace(settings, hedges_off=bool(hedges_off_reason))
     store = Observed(settings.home)
     lens, forgotten = lens_state(settings), load_forgotten(settings.home)
     corpus = digest_of(
@@ -80,38 +80,38 @@ def observe(
         + ([settings.cluster_mongo_url] if settings.cluster_mongo_url else [])
         + [f"{file.path}|{file.size}|{file.mtime_ns}" for file in files]
     )
-    kept = store.run("observe", ObserveReport, corpus)
-    if kept is not None and not (kept[0].unrecognised and can_read_more(kept[0].unrecognised, store)):
-        report, keys = kept
+    report, keys = store.run("observe", ObserveReport, corpus) or (None, [])
+    if report is not None and not (report.unrecognised and can_read_more(report.unrecognised, store)):
         store.make_newest("observe", corpus)
         if also:
             read_together(sessions_of(files, store, forgotten).sessions, files, also, settings, progress)
-            _publish(settings)
+            _publish_to_team(settings)
         return report, signals_of(store, keys, filters, report)
     from knowbound.gaps.reading import read_what_changed
     from knowbound.store.retention import keep_bounded
 
-    last_look = _last_look(store, places, filters)
+    last_look = _newest_run_time(store, places, filters)
     found = sessions_of(files, store, forgotten)
     left_out += keep_bounded(settings.home, settings.store_keep_days, keys_of(found.sessions))
     read = read_what_changed(found.sessions, files, settings, store, lens, progress, also)
     gone = [] if paths_are_given else store.digested(read.keys)
-    keys, warnings = [*read.keys, *gone], [*read.warnings, *([off] if off else [])]
+    keys, warnings = [*read.keys, *gone], [*read.warnings, *filter(None, [hedges_off_reason])]
     if gone:
         warnings.append(f"Sessions that count by what was read before their transcripts were deleted: {len(gone)}")
     files = _without_forgotten(files, found, read.forgotten, store, settings.home, warnings)
     warnings += left_out + ([links_not_followed(links, settings.root)] if links else [])
+    unread = found.left_out() + Counter({LeftOut.FORGOTTEN: len(read.forgotten)})
     report = report_of(
         store, keys, settings, filters, root_is_given, places, files, found.unrecognised, warnings, knowledge,
-        last_look, read.judging, found.left_out() + Counter({LeftOut.FORGOTTEN: len(read.forgotten)}),
+        last_look, judging=read.judging, unread=unread,
     )  # fmt: skip
     # A report that a failed judge had a part in is shown by `report`, and made again by the next `observe`.
     store.keep_run("observe", report.made, corpus if store.are_read(read.keys) else f"undecided {corpus}", keys, report)
-    _publish(settings)
+    _publish_to_team(settings)
     return report, signals_of(store, keys, filters, report)
 
 
-def _publish(settings: Settings) -> None:
+def _publish_to_team(settings: Settings) -> None:
     if settings.cluster_mongo_url:
         from knowbound.kms.team_results import publish
 
@@ -142,7 +142,7 @@ def read_ahead(settings: Settings, also: Sequence[Lens] = (), environ: Mapping[s
 def _without_forgotten(
     files: list[FoundFile], found: FoundSessions, gone: list[str], store: Observed, home: Path, warnings: list[str]
 ) -> list[FoundFile]:
-    """The files without those of which everything was forgotten, and what is remembered of each."""
+    """Keep what is remembered of each file; return the files without those of which everything was forgotten."""
     left_out = {*found.forgotten, *gone}
     store.keep_files(row for row in found.fresh if row.path not in left_out)
     forgotten = load_forgotten(home) if left_out else None
@@ -156,7 +156,7 @@ def _without_forgotten(
     return [file for file in files if file.path not in left_out]
 
 
-class _Look(msgspec.Struct):
+class _StoredRun(msgspec.Struct):
     """The subject of a stored run, and the time it was made."""
 
     places: list[str]
@@ -164,13 +164,11 @@ class _Look(msgspec.Struct):
     made: str
 
 
-def _last_look(store: Observed, places: list[str], filters: Filters) -> str:
+def _newest_run_time(store: Observed, places: list[str], filters: Filters) -> str:
     """Return the time of the newest run about the same subject, or ""; `since` moves with the clock."""
     about = filters.shown() | {"since": ""}
-    same = (
-        one for one in store.runs("observe", _Look) if one.places == places and one.filters | {"since": ""} == about
-    )
-    return next((one.made for one in same), "")
+    runs = (run for run in store.runs("observe", _StoredRun) if run.places == places)
+    return next((run.made for run in runs if run.filters | {"since": ""} == about), "")
 
 
 def report_of(
@@ -251,7 +249,7 @@ def report_of(
             signals=whole.signals,
             unknown_calls=unknown_calls,
             turns_by_programs=whole.turns_by_programs,
-            unmanaged_items=len({one.item.id for one in unmanaged}),
+            unmanaged_items=len({injection.item.id for injection in unmanaged}),
         ),
         gap=whole.figures(),
         coverage=coverage,
@@ -259,7 +257,8 @@ def report_of(
         topics=topics,
         inventory=inventory,
         incomplete=[
-            Incomplete(session, one.id, one.name, one.incomplete, day) for session, day, one in whole.incomplete
+            Incomplete(session, sample.id, sample.name, sample.incomplete, day)
+            for session, day, sample in whole.incomplete
         ],
         skipped=skipped,
         skipped_examples=examples,
@@ -286,7 +285,7 @@ def marked_guesses(found: Findings) -> Marking:
     markers = sum(signal.type is SignalType.EXPLICIT_MARKER for signal in found.signals)
     hedges = sum(signal.type is SignalType.HEDGING for signal in found.signals)
     guesses = Rate(markers, markers + hedges)
-    texts = (one.excerpt for turn in found.turns for one in turn.injected)
+    texts = (injected.excerpt for turn in found.turns for injected in turn.injected)
     return Marking(asked=guesses) if any(SELF_MARKING in text for text in texts) else Marking(unasked=guesses)
 
 
@@ -314,7 +313,7 @@ def _nothing_found(
 def _coverage(
     knowledge: Sequence[str], reached: Iterable[str], loaded: Iterable[str], sessions: int, root: Path
 ) -> Coverage:
-    """The files that agents opened themselves, of those that no client loads for them."""
+    """Return the share of knowledge files that agents opened themselves, of those that no client loads for them."""
     by_client = {path for path in knowledge if is_loaded_by_client(path)} | set(loaded)
     own = [path for path in knowledge if path not in by_client]
     given = sorted(by_client.intersection(knowledge))
@@ -327,7 +326,7 @@ def _coverage(
 
 
 def _in_root(found: Findings, paths: Sequence[str], roots: tuple[str, str], root_is_given: bool) -> list[str]:
-    """Knowledge files of a session, relative to the root; none when it worked elsewhere."""
+    """Return the knowledge files of a session, relative to the root; none if the session worked elsewhere."""
     base = roots[1]
     project = found.project.rstrip("/")
     if project == base or project.startswith(base + "/"):

@@ -32,10 +32,10 @@ def judge_of(settings: Settings) -> HedgingJudge | None:
 
 
 def drop_hedges(found: Iterable[Findings]) -> None:
-    """Leave the source out."""
-    for one in found:
-        one.signals = [signal for signal in one.signals if signal.type is not SignalType.HEDGING]
-        settle(one)
+    """Drop the hedges of sessions: the user or calibration switched this source off."""
+    for findings in found:
+        findings.signals = [signal for signal in findings.signals if signal.type is not SignalType.HEDGING]
+        settle(findings)
 
 
 def is_undecided(found: Findings) -> bool:
@@ -57,22 +57,23 @@ def judge_findings(
 ) -> JudgedHedges:
     """Judge the hedges that have no verdict yet, and drop those that are no doubt."""
     found = list(found)
-    pairs = [(one, signal) for one in found for signal in one.signals if _is_unjudged(signal)]
-    waiting = [signal for _, signal in pairs]
-    candidates = [_candidate(one, signal) for one, signal in pairs]
-    spent = judge.usd
+    pairs = [(findings, signal) for findings in found for signal in findings.signals if _is_unjudged(signal)]
+    unjudged_signals = [signal for _, signal in pairs]
+    candidates = [_candidate(findings, signal) for findings, signal in pairs]
+    usd_before = judge.usd
     judged = judge_candidates(judge, candidates, max_candidates)
-    for signal, verdict in zip(waiting, judged.verdicts, strict=True):
+    for signal, verdict in zip(unjudged_signals, judged.verdicts, strict=True):
         signal.verdict = verdict
-    for one in found:
-        one.signals = [signal for signal in one.signals if signal.verdict is None or signal.verdict.is_uncertainty]
-        settle(one)
+    for findings in found:
+        verdicts = ((signal, signal.verdict) for signal in findings.signals)
+        findings.signals = [signal for signal, verdict in verdicts if verdict is None or verdict.is_uncertainty]
+        settle(findings)
     cap = cap_of(judge, max_candidates)
     if cap is None:
         return JudgedHedges(judged.warnings)
-    by_text = {signal.text: signal for signal in waiting}.values()
+    by_text = {signal.text: signal for signal in unjudged_signals}.values()
     unjudged, failed = sum(map(_is_unjudged, by_text)), sum(map(_has_failed, by_text))
-    usd = None if spent is None or judge.usd is None else judge.usd - spent
+    usd = None if usd_before is None or judge.usd is None else judge.usd - usd_before
     judging = HedgeJudging(judge.version, cap, len(by_text) - unjudged - failed, unjudged, failed, usd)
     return JudgedHedges(judged.warnings, judging)
 
@@ -117,37 +118,38 @@ def read_what_changed(
     """
     judge = judge_of(settings)
     is_capped = judge is not None and (judge.costs or settings.hedging_classifier_max_candidates > 0)
-    hedges = is_capped and not settings.hedges_off
+    asks_about_hedges = is_capped and not settings.hedges_off
     # Then all new sessions are judged together, and their findings count as read only once they are judged.
-    together = hedges or judge_for(settings, ModelTask.MISSES) != RULES
-    gone: set[str] = set()
+    judges_together = asks_about_hedges or judge_for(settings, ModelTask.MISSES) != RULES
+    forgotten: set[str] = set()
 
     def keep(batch: list[tuple[SessionToRead, bytes]]) -> None:
-        gone.update(
+        forgotten.update(
             store.keep_sessions(
-                (one.key, one.files.name, f"{UNJUDGED}{one.state}" if together else one.state, found)
-                for one, found in batch
+                (read.key, read.files.name, f"{UNJUDGED}{read.state}" if judges_together else read.state, found)
+                for read, found in batch
             )
         )
 
     states = {key: state.removeprefix(UNJUDGED) for key, state in store.states().items()}
     # A worker of a cluster has neither the model nor its budget: with a cap it leaves hedges to this process.
-    cap = settings.hedging_classifier_max_candidates or int(hedges)
+    cap = settings.hedging_classifier_max_candidates or int(asks_about_hedges)
     reading = replace(settings, hedging_classifier_max_candidates=cap)
-    lens = Lens(rules, states, _read_one, keep, taken_over(FINDINGS, settings))
+    lens = Lens(rules, states, _read_in_worker, keep, taken_over(FINDINGS, settings))
     changed = read_together(sessions, files, [lens, *also], reading, progress)
     todo = changed[0]
-    left_out = [path for one in todo if one.key in gone for path in parts_of(one.files)]
-    names = {key: one.name for key, one in zip(keys_of(sessions), sessions, strict=True) if key not in gone}
-    read = len({one.key for lens in changed for one in lens})
-    if not (together and asks):
+    left_out = [path for session in todo if session.key in forgotten for path in parts_of(session.files)]
+    by_key = zip(keys_of(sessions), sessions, strict=True)
+    names = {key: session.name for key, session in by_key if key not in forgotten}
+    read = len({session.key for lens in changed for session in lens})
+    if not (judges_together and asks):
         return ReadSessions([*names], left_out, read)
     waiting = [(key, state) for key, state in store.states().items() if key in names and state.startswith(UNJUDGED)]
-    fresh = [(key, names[key], state.removeprefix(UNJUDGED)) for key, state in waiting]
-    return ReadSessions([*names], left_out, read, *_judge_together(fresh, settings, store, hedges=hedges))
+    unjudged = [(key, names[key], state.removeprefix(UNJUDGED)) for key, state in waiting]
+    return ReadSessions([*names], left_out, read, *_judge_together(unjudged, settings, store, hedges=asks_about_hedges))
 
 
-def _read_one(events: SharedEvents, settings: Settings) -> bytes:
+def _read_in_worker(events: SharedEvents, settings: Settings) -> bytes:
     """Run in a worker: return one session's findings, hedges judged, as msgpack."""
     try:
         found = read_session(events, LensSettings.of(settings, settings.knowledge))
@@ -158,8 +160,8 @@ def _read_one(events: SharedEvents, settings: Settings) -> bytes:
     if settings.hedges_off:
         drop_hedges(found)
     elif not settings.hedging_classifier_enabled:
-        for one in found:
-            settle(one)
+        for findings in found:
+            settle(findings)
     elif not settings.hedging_classifier_max_candidates and (judge := judge_of(settings)) is not None:
         judge_findings(found, judge)
     return msgspec.msgpack.encode(found)
@@ -181,16 +183,17 @@ def _judge_together(
 ) -> JudgedHedges:
     """Judge the hedges of all new sessions together, within one cap per evaluation, and the misses, newest first."""
     found = [(row, list(store.findings([row[0]]))) for row in fresh]
-    every = [one for _, part in found for one in part]
+    all_findings = [findings for _, part in found for findings in part]
     judge = judge_of(settings) if hedges else None
     judged = JudgedHedges([])
     if judge is not None:
-        judged = judge_findings(every, judge, settings.hedging_classifier_max_candidates or None)
-    unanswered = _ask_about_misses(sorted(every, key=lambda one: one.ended, reverse=True), settings, judged.warnings)
+        judged = judge_findings(all_findings, judge, settings.hedging_classifier_max_candidates or None)
+    newest_first = sorted(all_findings, key=lambda findings: findings.ended, reverse=True)
+    unanswered = _ask_about_misses(newest_first, settings, judged.warnings)
 
     def is_open(part: list[Findings]) -> bool:
         """Report whether a judge was not asked or failed: then the session stays unread until the next time."""
-        return any((hedges and is_undecided(one)) or one.session in unanswered for one in part)
+        return any((hedges and is_undecided(findings)) or findings.session in unanswered for findings in part)
 
     store.keep_sessions(
         (key, name, "" if is_open(part) else state, msgspec.msgpack.encode(part)) for (key, name, state), part in found

@@ -13,7 +13,7 @@ from knowbound.core.trace import ToolCall
 from knowbound.text.sentences import plain_sentences
 from knowbound.text.terms import canonical, split_words
 
-_NEAR = 500  # characters beside a call
+_NEAR_CHARS = 500  # beside a call
 _ASKING_TOOLS = frozenset("askuserquestion requestuserinput askuser askfollowupquestion askquestions".split())
 
 # Wider than what a call's own description has to say (`traces.intent`): it decides only where no later call finds it.
@@ -50,38 +50,39 @@ _GAVE_UP = re.compile(
 
 
 def asks_whether(call: ToolCall, said: str) -> bool:
-    """The agent's words before the call, or its description, ask whether something is there."""
+    """Report whether the agent's words before a call, or its description, ask if something is there."""
     return bool(_WHETHER.search(call.purpose) or _WHETHER.search(last_sentence(said)))
 
 
 def concludes_absence(said: str) -> bool:
-    """The agent takes "not there" for its answer, in the first sentences after the result."""
-    head = plain_sentences(said[:_NEAR])[:2]
-    return any(_ABSENT.search(one) and not _GAVE_UP.search(one) for one in head)
+    """Report whether the first sentences after a result take "not there" for the answer."""
+    head = plain_sentences(said[:_NEAR_CHARS])[:2]
+    return any(_ABSENT.search(sentence) and not _GAVE_UP.search(sentence) for sentence in head)
 
 
 def gives_up(said: str, about: frozenset[str]) -> bool:
-    """The agent says that it did not find something, in a sentence with one of these words."""
-    said = said[: 4 * _NEAR]
+    """Report whether the agent says that it did not find something, in a sentence with one of these words."""
+    said = said[: 4 * _NEAR_CHARS]
     if not _GAVE_UP.search(said):
         return False
-    return any(_GAVE_UP.search(one) and _is_about(one, about) for one in plain_sentences(said))
+    return any(_GAVE_UP.search(sentence) and _is_about(sentence, about) for sentence in plain_sentences(said))
 
 
 def asks(said: str, about: frozenset[str]) -> bool:
-    """The agent asks the user about one of these words."""
-    said = said[-4 * _NEAR :]
-    return any(("?" in one or "？" in one) and _is_about(one, about) for one in plain_sentences(said))
+    """Report whether the agent asks the user about one of these words."""
+    said = said[-4 * _NEAR_CHARS :]
+    questions = (sentence for sentence in plain_sentences(said) if "?" in sentence or "？" in sentence)
+    return any(_is_about(question, about) for question in questions)
 
 
 def is_question_tool(call: ToolCall) -> bool:
-    """A tool by which an agent asks the user."""
+    """Report whether a call is to a tool by which an agent asks the user."""
     return call.name.replace("_", "").lower() in _ASKING_TOOLS
 
 
 def last_sentence(said: str) -> str:
     """The sentence that announces a call: what comes before it is about something else."""
-    return (plain_sentences(said[-_NEAR:]) or [""])[-1]
+    return (plain_sentences(said[-_NEAR_CHARS:]) or [""])[-1]
 
 
 def words_in(text: str) -> frozenset[str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from knowbound.store.listing import ResultPage
 
 # What marks a folder as a project.
-_MARKS = (
+_PROJECT_MARKS = (
     ".git", ".hg", ".jj", "CLAUDE.md", "AGENTS.md", "GEMINI.md", ".claude", ".codex", ".cursor", "knowbound.toml",
     "pyproject.toml", "setup.py", "package.json", "deno.json", "go.mod", "Cargo.toml", "pom.xml", "build.gradle",
     "build.gradle.kts", "Gemfile", "composer.json", "mix.exs", "Package.swift", "CMakeLists.txt",
@@ -33,9 +33,9 @@ _MARKS = (
 
 
 def project_at(root: Path) -> str:
-    """The folder, if it is a project. A home folder is none, whatever agents and dotfiles keep in it."""
+    """Return the folder if it is a project, else "". A home folder is none, whatever agents keep in it."""
     is_home = root in (Path.home().resolve(), Path(root.anchor))
-    return str(root) if not is_home and any((root / name).exists() for name in _MARKS) else ""
+    return str(root) if not is_home and any((root / name).exists() for name in _PROJECT_MARKS) else ""
 
 
 class Filters(msgspec.Struct, frozen=True):
@@ -91,10 +91,10 @@ def since(text: str, now: datetime | None = None) -> str:
 _OLD_TOPICS = "This run is of version 0.1.0, which knew no topics. To see them: knowbound observe"
 
 
-class _Seen(NamedTuple):
+class _SignalInReport(NamedTuple):
     """A signal with the sample and the session that it is in."""
 
-    found: Findings
+    session: Findings
     sample: Sample
     signal: Signal
 
@@ -113,13 +113,15 @@ def newest_topic(settings: Settings, name: str) -> TopicReport:
     store, report, keys = newest_run(settings)
     topic = next((topic for topic in report.topics if name in (topic.id, topic.title)), None)
     if topic is None:
-        raise InputError("unknown-topic", _which(name, report.topics))
+        raise InputError("unknown-topic", _unknown_topic_message(name, report.topics))
     with closing(SqliteResults(settings.home)) as listing:  # only sessions that can have a signal of it are read
-        about = {*listing.keys_about(TopicNames(report.topic_names).names_of(topic.id))}
-        about.update(listing.keys_of(one.session for one in topic.examples))
-    seen = _seen(store, [key for key in keys if key in about], Filters(**report.filters), report)
+        keys_about = {*listing.keys_about(TopicNames(report.topic_names).names_of(topic.id))}
+        keys_about.update(listing.keys_of(example.session for example in topic.examples))
+    seen = _signals_in_report(store, [key for key in keys if key in keys_about], Filters(**report.filters), report)
     signals = [
-        TopicSignal(one.signal, one.sample.name, one.found.started[:10]) for one in seen if one.signal.topic == topic.id
+        TopicSignal(signal, sample.name, session.started[:10])
+        for session, sample, signal in seen
+        if signal.topic == topic.id
     ]
     return TopicReport(topic, report.watermark, signals, report.places, report.made, report.version)
 
@@ -129,12 +131,12 @@ def topics_by_cost(settings: Settings, *, project: str = "", after: str = "", mo
     from knowbound.store.listing import ResultPage
 
     topics = [topic for topic in newest_run(settings)[1].topics if not project or topic.project == project]
-    topics.sort(key=lambda one: (-one.saves, not one.is_open, one.title))
+    topics.sort(key=lambda topic: (-topic.saves, not topic.is_open, topic.title))
     start = int(after) if after.isdigit() else 0
     return ResultPage(topics[start : start + most], str(start + most) if len(topics) > start + most else "")
 
 
-def _which(name: str, topics: list[Topic]) -> str:
+def _unknown_topic_message(name: str, topics: list[Topic]) -> str:
     """Return the message that there is no such topic, with the nearest topics first and all other topics."""
     import difflib
 
@@ -143,15 +145,15 @@ def _which(name: str, topics: list[Topic]) -> str:
     known = {key: topic for topic in topics for key in (topic.id, topic.title)}
     near = [known[key] for key in difflib.get_close_matches(name, known, n=1)]
     near = near or [topic for topic in topics if name.lower() in topic.title.lower()][:1]
-    hint = "".join(f" Did you mean {one.id} ({one_line(one.title, 60)})?" for one in near)
-    others = listed([f"{one.id} ({one_line(one.title, 40)})" for one in topics])
+    hint = "".join(f" Did you mean {topic.id} ({one_line(topic.title, 60)})?" for topic in near)
+    others = listed([f"{topic.id} ({one_line(topic.title, 40)})" for topic in topics])
     there = f"It has {counted(len(topics), 'topic')}: {others}." if topics else "It has no topics."
     return f"No topic {name!r} in the newest stored run of observe.{hint} {there} Try: knowbound report --topic ID"
 
 
 def signals_of(store: Observed, keys: Iterable[str], filters: Filters, report: ObserveReport) -> Iterator[Signal]:
     """Every signal of the sessions, one by one, within the filters, with its topic."""
-    return (one.signal for one in _seen(store, keys, filters, report))
+    return (found.signal for found in _signals_in_report(store, keys, filters, report))
 
 
 def newest_run(settings: Settings) -> tuple[Observed, ObserveReport, list[str]]:
@@ -166,7 +168,10 @@ def newest_run(settings: Settings) -> tuple[Observed, ObserveReport, list[str]]:
     return store, report, keys
 
 
-def _seen(store: Observed, keys: Iterable[str], filters: Filters, report: ObserveReport) -> Iterator[_Seen]:
+def _signals_in_report(
+    store: Observed, keys: Iterable[str], filters: Filters, report: ObserveReport
+) -> Iterator[_SignalInReport]:
+    """Yield the signals of the sessions within the filters, each with its topic, sample and session."""
     from knowbound.gaps.topics import TopicNames
 
     topics, roots = TopicNames(report.topic_names), folders_of(Path(report.root))
@@ -180,7 +185,7 @@ def _seen(store: Observed, keys: Iterable[str], filters: Filters, report: Observ
             for signal in found.signals:
                 if signal.sample in samples:
                     signal.topic = topics.id_of(signal, project_name(at_root(found.project, roots)))
-                    yield _Seen(found, samples[signal.sample], signal)
+                    yield _SignalInReport(found, samples[signal.sample], signal)
 
 
 def folders_of(root: Path) -> tuple[str, str]:
@@ -206,5 +211,5 @@ def project_of_root(folders: Iterable[str], root: Path, is_given: bool) -> str:
 
 
 def at_root(project: str, roots: tuple[str, str]) -> str:
-    """Whoever worked below the root or in one of its worktrees worked in the project of the root."""
+    """Return the root for a session that worked below it or in one of its worktrees; else the session's own folder."""
     return roots[0] if works_in(project, roots) else project

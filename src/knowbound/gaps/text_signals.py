@@ -45,14 +45,15 @@ _NO_NOUN_AFTER = re.compile(
 _NAME_BEFORE = re.compile(r"(?:\b[A-Z][a-z]+|[a-z][A-Z]\w*|_\w+)$")
 _WORD_BEFORE = re.compile(r"[A-Za-z0-9]$")
 _SENTENCE_GOES_ON = re.compile(r"\s+[A-Za-z\u4e00-\u9fff]|\s*(?:$|[.,;:)。，；：）|])|[\u4e00-\u9fff]")
-_SAYS = re.compile(r"\W{0,3}\b(?:is|are|means?)\b", re.IGNORECASE)
+_IS_OR_MEANS = re.compile(r"\W{0,3}\b(?:is|are|means?)\b", re.IGNORECASE)
 _TABLE_RULE = re.compile(r"\s*\|[\s|:-]+\Z")
 _LEGEND = re.compile(
     r"\b(?:markers?|marks?|tags?|labels?|symbols?|legend|meanings?|means)\b|标记|标签|标注|符号|含义|意思|表示|图例",
     re.IGNORECASE,
 )
 _WORDS = re.compile(r"[^\W\d_]{2}")
-_LONGEST = 1500  # characters; what runs on longer is output or minified code, not a sentence
+_NEAR_CHARS = 24  # on each side of a marker, which show whether it is talked about
+_LONGEST_CHARS = 1500  # what runs on longer is output or minified code, not a sentence
 
 
 def explicit_markers(text: str) -> list[str]:
@@ -67,7 +68,7 @@ def explicit_markers(text: str) -> list[str]:
             continue
         found += _marked_rows(table)
         table = []
-        if _MARKER.search(line) and _marks(mask(line)):  # a mask hides the address that makes it a link
+        if _MARKER.search(line) and _has_real_marker(mask(line)):  # a mask hides the address that makes it a link
             found.append(line.strip())
     return found
 
@@ -83,31 +84,32 @@ def _marked_rows(table: list[str]) -> list[str]:
     """The rows of a table with a marker in a cell; the header names its columns and marks nothing."""
     has_header = len(table) > 1 and bool(_TABLE_RULE.match(table[1]))
     is_legend = not has_header or bool(_LEGEND.search(table[0]))
-    return [row.strip() for row in table[2 * has_header :] if _marks_row(mask(row), is_legend)]
+    return [row.strip() for row in table[2 * has_header :] if _row_has_real_marker(mask(row), is_legend)]
 
 
-def _marks_row(masked: str, is_legend: bool) -> bool:
-    """A row that begins with a marker alone explains it in a legend, and elsewhere marks what the row says."""
+def _row_has_real_marker(masked: str, is_legend: bool) -> bool:
+    """Report whether a row is marked. In a legend, a marker alone in the first cell is only explained."""
     first, *others = [cell.strip(" \t*_") for cell in masked.strip().strip("|").split("|")]
     if _MARKER.fullmatch(first):
         return not is_legend and any(_WORDS.search(cell) for cell in others)
-    return any(map(_marks, [first, *others]))
+    return any(map(_has_real_marker, [first, *others]))
 
 
-def _marks(masked: str) -> bool:
-    return any(not _is_talk(masked, marker) for marker in _MARKER.finditer(masked))
+def _has_real_marker(masked: str) -> bool:
+    return any(not _is_talked_about(masked, marker) for marker in _MARKER.finditer(masked))
 
 
-def _is_talk(masked: str, marker: re.Match[str]) -> bool:
-    before = masked[max(0, marker.start() - 24) : marker.start()]
-    after = masked[marker.end() : marker.end() + 24]
+def _is_talked_about(masked: str, marker: re.Match[str]) -> bool:
+    """Report whether a text is about a marker, or has it as an index or type, instead of marking something with it."""
+    before = masked[max(0, marker.start() - _NEAR_CHARS) : marker.start()]
+    after = masked[marker.end() : marker.end() + _NEAR_CHARS]
     if _TALK_BEFORE.search(before) or _TALK_AFTER.match(after):
         return True
     if _WORD_BEFORE.search(before) and (_NAME_BEFORE.search(before) or not _SENTENCE_GOES_ON.match(after)):
         return True
     if _ARTICLE.search(before):
         return bool(_NO_NOUN_AFTER.match(after))
-    return bool(_SAYS.match(after)) and not before.rstrip()[-1:].isalnum()
+    return bool(_IS_OR_MEANS.match(after)) and not before.rstrip()[-1:].isalnum()
 
 
 def hedging_candidates(text: str) -> list[HedgingCandidate]:
@@ -116,24 +118,25 @@ def hedging_candidates(text: str) -> list[HedgingCandidate]:
         return []
     found = []
     for sentence in sentences(text, worth=may_hedge):
-        if sentence.masked and len(sentence.masked) <= _LONGEST and _doubts(sentence):
+        if sentence.masked and len(sentence.masked) <= _LONGEST_CHARS and _has_doubt(sentence):
             context = " ".join(filter(None, (sentence.before, sentence.text, sentence.after)))
-            found.append(HedgingCandidate(sentence.text, cut(context, 2 * _LONGEST)))
+            found.append(HedgingCandidate(sentence.text, cut(context, 2 * _LONGEST_CHARS)))
     return found
 
 
-def _doubts(sentence: Sentence) -> bool:
-    """A word of doubt outside a heading."""
+def _has_doubt(sentence: Sentence) -> bool:
+    """Report whether a sentence outside headings has a word of doubt beside its markers."""
     masked = _hide_markers(sentence.masked)
     return may_hedge(masked) and bool(cues(masked)) and shape(sentence.text) != "heading"
 
 
 def _unmarked_hedges(text: str) -> list[tuple[str, str]]:
     """Return the candidates with their contexts. A marked sentence is one signal, not two."""
-    return [(one.sentence, one.context) for one in hedging_candidates(text) if not explicit_markers(one.sentence)]
+    unmarked = (found for found in hedging_candidates(text) if not explicit_markers(found.sentence))
+    return [(found.sentence, found.context) for found in unmarked]
 
 
-# What finds the signals of a type in a text of the agent: each with its context, "" if the text itself is enough.
+# Each finder returns the signals of its type in a text, with their contexts, "" if the text itself is enough.
 _FINDERS: dict[SignalType, Callable[[str], list[tuple[str, str]]]] = {
     SignalType.EXPLICIT_MARKER: lambda text: [(marker, "") for marker in explicit_markers(text)],
     SignalType.HEDGING: _unmarked_hedges,

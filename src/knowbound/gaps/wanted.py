@@ -17,12 +17,13 @@ from knowbound.text.similar import plain_term
 from knowbound.text.stop_words import CODE_WORDS
 from knowbound.text.terms import canonical, split_words
 
-_LONGEST_QUERY = 500
-_LONGEST_SENTENCE = 1_500
-_SHOWN = 100_000  # characters of a result that are looked through for a name
-_LEAST_NAME = 4  # letters of a name that says something
-_LEAST_GLUED = 5  # of a name that counts inside another
-_SPECIFIC = 6  # letters of a word that is enough alone
+_QUERY_CHARS = 500
+_SENTENCE_CHARS = 1_500
+_OUTPUT_LINES = 400  # of a result that are looked through for a place
+_SHOWN_CHARS = 100_000  # of a result that are looked through for a name
+_NAME_LETTERS = 4  # at least, of a name that says something
+_INNER_LETTERS = 5  # at least, of a name that counts inside another
+_SPECIFIC_LETTERS = 6  # at least, of a word that is enough alone
 _MOST_BRANCHES = 12
 _BRANCH = re.compile(r"\\?\||[\s,]+-o\s|\s·\s")
 _ESCAPE = re.compile(r"\\[bBswdnrtSWD]")
@@ -36,7 +37,7 @@ _WILD = re.compile(r"[*?]+|\{[^{}]*\}|\[[^\]]*\]")
 _WORKTREE = re.compile(r".*?/(?:\.?worktrees|\.claude/worktrees)/[^/]+/")
 _PATH = re.compile(r"[\w.@~+()\[\]/-]{1,300}")
 _LINE = re.compile(r"^(?P<path>[^\s:][^:\n]{0,299}?)[:-](?P<line>\d{1,7})[:-]|^\s*(?P<alone>\d{1,7})[:-]")
-_COMMON = CODE_WORDS | frozenset("agents claude github skill".split())
+_COMMON_WORDS = CODE_WORDS | frozenset("agents claude github skill".split())
 
 
 class Wanted(NamedTuple):
@@ -53,10 +54,10 @@ class Wanted(NamedTuple):
 def wanted_by(call: ToolCall, project: str) -> Wanted:
     """Return what a call looked for; where the folder that it searched is not there, that folder."""
     if call.outcome is Outcome.MISSING and call.where:
-        return _of_path(call.where[:_LONGEST_QUERY], project)
+        return _wanted_by_path(call.where[:_QUERY_CHARS], project)
     if is_about_a_path(call):
-        return _of_path(call.query[:_LONGEST_QUERY], project)
-    return _of_pattern(call.query[:_LONGEST_QUERY])
+        return _wanted_by_path(call.query[:_QUERY_CHARS], project)
+    return _wanted_by_pattern(call.query[:_QUERY_CHARS])
 
 
 def topic_names(call: ToolCall, wanted: Wanted, project: str) -> tuple[str, ...]:
@@ -66,28 +67,34 @@ def topic_names(call: ToolCall, wanted: Wanted, project: str) -> tuple[str, ...]
     """
     if wanted.path or is_about_a_path(call):
         first = (wanted.path.split() or [""])[0]  # a path may be empty: `./`, or the project itself
-        parts = [one for one in (_stem(part).replace("*", "") for part in first.split("/")) if one]
+        parts = [stem for part in first.split("/") if (stem := _stem(part).replace("*", ""))]
         name = plain_name(parts[-1]) if parts else ""
         if not name:
             return ()
-        return (f"{plain_name(parts[-2])}/{name}" if name in _COMMON and len(parts) > 1 else name,)
-    spelled = (one for one in _IDENTIFIER.findall(_ESCAPE.sub(" ", call.query[:_LONGEST_QUERY])) if _is_spelled(one))
-    return tuple(sorted({plain_name(one) for one in spelled}, key=lambda one: (-len(one), one)))
+        return (f"{plain_name(parts[-2])}/{name}" if name in _COMMON_WORDS and len(parts) > 1 else name,)
+    identifiers = _IDENTIFIER.findall(_ESCAPE.sub(" ", call.query[:_QUERY_CHARS]))
+    return tuple(
+        sorted(
+            {plain_name(name) for name in identifiers if _is_code_spelling(name)}, key=lambda name: (-len(name), name)
+        )
+    )
 
 
-def _is_spelled(name: str) -> bool:
+def _is_code_spelling(name: str) -> bool:
     """Report whether code spells it so: several words in one, or signs that prose has none of."""
     return len(split_words(name)) > 1 or not name.isascii()
 
 
 def wanted_in(sentence: str) -> Wanted:
     """Return what a sentence is about: the names of code and files in it, and its specific words."""
-    sentence = sentence[:_LONGEST_SENTENCE]
+    sentence = sentence[:_SENTENCE_CHARS]
     names = _CODE_NAME.findall(sentence) + _QUOTED_NAME.findall(sentence)
     stems = [_stem(name.rstrip("/").rpartition("/")[2]) for name in names]
-    plain = frozenset(name for name in map(plain_name, stems) if len(name) >= _LEAST_NAME and name not in _COMMON)
+    plain = frozenset(
+        name for name in map(plain_name, stems) if len(name) >= _NAME_LETTERS and name not in _COMMON_WORDS
+    )
     words = (word.lower() for word in _LONG_WORD.findall(sentence))
-    return Wanted(plain, frozenset(canonical(word) for word in words if word not in _COMMON))
+    return Wanted(plain, frozenset(canonical(word) for word in words if word not in _COMMON_WORDS))
 
 
 def is_about_a_path(call: ToolCall) -> bool:
@@ -100,38 +107,41 @@ def _is_glob(query: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _of_pattern(pattern: str) -> Wanted:
+def _wanted_by_pattern(pattern: str) -> Wanted:
+    """Return what a pattern names: the longest identifier of each of its alternatives."""
     names: dict[str, None] = {}
     words: frozenset[str] = frozenset()
     for branch in _BRANCH.split(pattern)[:_MOST_BRANCHES]:
-        found = [one for one in _IDENTIFIER.findall(_ESCAPE.sub(" ", branch)) if one.lower() not in _COMMON]
+        found = [name for name in _IDENTIFIER.findall(_ESCAPE.sub(" ", branch)) if name.lower() not in _COMMON_WORDS]
         if found:
             names[plain_name(max(found, key=len))] = None
         words = words.union(*map(specific_words, found))
-    return Wanted(frozenset(name for name in names if len(name) >= _LEAST_NAME), words)
+    return Wanted(frozenset(name for name in names if len(name) >= _NAME_LETTERS), words)
 
 
 @lru_cache(maxsize=4096)
-def _of_path(path: str, project: str) -> Wanted:
-    """The last part names it; where that is only a wildcard, the folder before it does."""
-    near = _in_tree(path, project)
+def _wanted_by_path(path: str, project: str) -> Wanted:
+    """Return what a path names: its last part, or the folder before it if that is only a wildcard."""
+    tree_path = _path_in_tree(path, project)
     names: set[str] = set()
     words: set[str] = set()
-    for one in near.split() or [near]:  # a listing of several
-        parts = [part for part in _WILD.sub("*", one).rstrip("/").split("/") if part not in ("", ".", "..", "~")]
+    for listed_path in tree_path.split() or [tree_path]:  # a listing of several
+        every_part = _WILD.sub("*", listed_path).rstrip("/").split("/")
+        parts = [part for part in every_part if part not in ("", ".", "..", "~")]
         stems = [stem for part in parts if (stem := _stem(part).replace("*", ""))]
         if parts and stems:
             names.add(plain_name(stems[-1]))
             words.update(*map(specific_words, stems[-3:]))
-    found = frozenset(name for name in names if len(name) >= _LEAST_NAME - 1)
-    return Wanted(found, frozenset(words), near)
+    found = frozenset(name for name in names if len(name) >= _NAME_LETTERS - 1)
+    return Wanted(found, frozenset(words), tree_path)
 
 
 def _stem(part: str) -> str:
+    """Return a file name without its extensions; of a dotfile without the first dot."""
     return part.partition(".")[0] or part.strip(".").partition(".")[0]
 
 
-def _in_tree(path: str, project: str) -> str:
+def _path_in_tree(path: str, project: str) -> str:
     """Return the path from the project or worktree that it lies in."""
     path = path.strip()
     worktree = _WORKTREE.match(path)
@@ -147,8 +157,8 @@ def plain_name(name: str) -> str:
 @lru_cache(maxsize=16384)
 def specific_words(name: str) -> frozenset[str]:
     """Return the specific words inside a name."""
-    words = (word for word in split_words(name) if word not in _COMMON)
-    return frozenset(canonical(word) for word in words if len(word) >= _LEAST_NAME or not word.isascii())
+    words = (word for word in split_words(name) if word not in _COMMON_WORDS)
+    return frozenset(canonical(word) for word in words if len(word) >= _NAME_LETTERS or not word.isascii())
 
 
 NOWHERE = FoundPlace("")  # found, and no one place shows it
@@ -161,39 +171,43 @@ def finds(call: ToolCall, wanted: Wanted, project: str, *, looks_inside: bool = 
     """
     paths = call.paths or ((call.query,) if call.kind is ToolKind.READ else ())
     for path in paths:
-        if _is_named(path, wanted.names):
-            return FoundPlace(_in_tree(path, project), _line_in(call, path))
-    seen = wanted_by(call, project)
-    if _shares_name(seen.names, wanted.names) or (looks_inside and wanted.names and _shows(call, wanted.names)):
-        return _place(call, wanted, project)
+        if _path_has_name(path, wanted.names):
+            return FoundPlace(_path_in_tree(path, project), _line_in(call, path))
+    call_wanted = wanted_by(call, project)
+    looks_inside = looks_inside and bool(wanted.names)
+    if _shares_name(call_wanted.names, wanted.names) or (looks_inside and _output_names(call, wanted.names)):
+        return _place_in_output(call, wanted, project)
     return NOWHERE if _is_same_folder(call, wanted, project) else None
 
 
 def _is_same_folder(call: ToolCall, wanted: Wanted, project: str) -> bool:
-    """A listing of the folder where a path was missed shows what is there instead."""
+    """Report whether a call looked into the folder where a path was missed: it shows what is there instead."""
     folder = wanted.path.rpartition("/")[0]
     if not folder or "*" in folder or call.kind is ToolKind.READ:
         return False
-    looked = [_in_tree(one, project).rstrip("/") for one in (call.query, call.where) if one]
-    return any(one == folder or one.rpartition("/")[0] == folder for one in looked)
+    looked = [_path_in_tree(path, project).rstrip("/") for path in (call.query, call.where) if path]
+    return any(path == folder or path.rpartition("/")[0] == folder for path in looked)
 
 
-def _shares_name(one: frozenset[str], other: frozenset[str]) -> bool:
-    if one & other:
+def _shares_name(names: frozenset[str], other_names: frozenset[str]) -> bool:
+    """Report whether a name is in both sets, or a long name is a part of a long name in the other set."""
+    if names & other_names:
         return True
-    return any((a in b or b in a) for a in one if len(a) >= _LEAST_GLUED for b in other if len(b) >= _LEAST_GLUED)
+    long, other_long = ([name for name in some if len(name) >= _INNER_LETTERS] for some in (names, other_names))
+    return any(name in other or other in name for name in long for other in other_long)
 
 
-def _is_named(path: str, names: frozenset[str]) -> bool:
+def _path_has_name(path: str, names: frozenset[str]) -> bool:
+    """Report whether a file is named so: its stem is one of the names, has a long name inside, or is inside one."""
     stem = plain_name(_stem(path.rstrip("/").rpartition("/")[2]))
     return stem in names or any(
-        name in stem or (len(stem) >= _LEAST_GLUED and stem in name) for name in names if len(name) >= _LEAST_GLUED
+        name in stem or (len(stem) >= _INNER_LETTERS and stem in name) for name in names if len(name) >= _INNER_LETTERS
     )
 
 
-def _shows(call: ToolCall, names: frozenset[str]) -> bool:
+def _output_names(call: ToolCall, names: frozenset[str]) -> bool:
     """Report whether what a call showed holds one of the names, in any spelling."""
-    specific = [name for name in names if len(name) >= _SPECIFIC]
+    specific = [name for name in names if len(name) >= _SPECIFIC_LETTERS]
     if not specific:
         return False
     plain = _plain_text(call)
@@ -205,35 +219,38 @@ _LAST_SHOWN: list[tuple[ToolCall, str]] = []  # the last call that was looked in
 
 def _plain_text(call: ToolCall) -> str:
     if not _LAST_SHOWN or _LAST_SHOWN[0][0] is not call:
-        _LAST_SHOWN[:] = [(call, plain_term(call.text[:_SHOWN].lower()))]
+        _LAST_SHOWN[:] = [(call, plain_term(call.text[:_SHOWN_CHARS].lower()))]
     return _LAST_SHOWN[0][1]
 
 
-def _place(call: ToolCall, wanted: Wanted, project: str) -> FoundPlace:
-    """The path and line that show it."""
+def _place_in_output(call: ToolCall, wanted: Wanted, project: str) -> FoundPlace:
+    """Return the path and line at which a call shows what was wanted; NOWHERE if it shows no single place."""
     if call.kind is ToolKind.READ:
         return _as_place(call.query, 0, project)
     if call.kind is ToolKind.SEARCH:
-        for text in call.text[:_SHOWN].splitlines()[:400]:
-            low = plain_term(text.lower())
-            if any(name in low for name in wanted.names):
-                found = _LINE.match(text)
+        for line in call.text[:_SHOWN_CHARS].splitlines()[:_OUTPUT_LINES]:
+            plain_line = plain_term(line.lower())
+            if any(name in plain_line for name in wanted.names):
+                found = _LINE.match(line)
                 if found is not None and (found["path"] or call.where):
                     return _as_place(found["path"] or call.where, int(found["line"] or found["alone"]), project)
-                if _PATH.fullmatch(text.strip()):
-                    return _as_place(text.strip(), 0, project)
+                if _PATH.fullmatch(line.strip()):
+                    return _as_place(line.strip(), 0, project)
         if len(call.paths) == 1:
             return _as_place(call.paths[0], 0, project)
     return NOWHERE
 
 
 def _as_place(path: str, line: int, project: str) -> FoundPlace:
-    near = _in_tree(path, project)
-    return FoundPlace(near, line) if _PATH.fullmatch(near) and ("/" in near or "." in near) else NOWHERE
+    """Return the place of a path; NOWHERE for output that is no path."""
+    tree_path = _path_in_tree(path, project)
+    looks_like_path = _PATH.fullmatch(tree_path) and ("/" in tree_path or "." in tree_path)
+    return FoundPlace(tree_path, line) if looks_like_path else NOWHERE
 
 
 def _line_in(call: ToolCall, path: str) -> int:
-    for text in call.text[:_SHOWN].splitlines()[:400]:
+    """Return the first line of a file that a result shows; 0 if it shows none."""
+    for text in call.text[:_SHOWN_CHARS].splitlines()[:_OUTPUT_LINES]:
         found = _LINE.match(text)
         if found is not None and found["path"] == path:
             return int(found["line"])

@@ -28,14 +28,14 @@ from knowbound.text.digest import digest_of
 
 SECONDS = 20.0
 LARGEST = 2_000_000  # bytes of a file that are read: lock files are long
-_NAMES, _PLACES = 200, 40  # names in one search, and lines that are kept of each
-_COMMITS = 5_000  # that are read for deleted files
+_NAMES_AT_ONCE, _MOST_PLACES = 200, 40  # names in one search, and lines that are kept of each
+_MOST_COMMITS = 5_000  # that are read for deleted files
 _COMMITS_AT_ONCE = 200
 MOST_OUTPUT = 20_000_000  # bytes of history
 _SEARCH_OUTPUT = 4_000_000  # bytes of one search for names
 _MOST_LINES = 50  # that have a text
 _FEW_LINES, _MANY_LINES = 5, 1_000  # lines of a file that the first and the second search take
-_EARLIER = 3  # versions of a knowledge file whose trees are searched for names that are gone
+_EARLIER_VERSIONS = 3  # versions of a knowledge file whose trees are searched for names that are gone
 _TOML_TASK = re.compile(r"""^\[tasks\.["']?([\w:.-]+)["']?\]""")
 _TARGETS = re.compile(r"^([A-Za-z0-9_.%/-][^:=#\t]*?)\s*::?(?![=:])")  # of a Makefile, several before one colon
 _RECIPE = re.compile(r"^(?:alias\s+([\w-]+)\s*:=|@?([A-Za-z_][\w-]*)(?:\s[^:=]*(?:=[^:]*)?)*:(?!=))")
@@ -121,8 +121,16 @@ class Checkout:
     def deleted(self) -> dict[str, str]:
         """The files and folders that history deleted and that are not there, each with the last such commit."""
         form = "--format=%x00%h"
-        given = ("log", "--no-renames", "--diff-filter=D", "--name-only", form, f"--max-count={_COMMITS}", "HEAD")
-        ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
+        log_options = (
+            "log",
+            "--no-renames",
+            "--diff-filter=D",
+            "--name-only",
+            form,
+            f"--max-count={_MOST_COMMITS}",
+            "HEAD",
+        )
+        ran = run_git(self.root, *log_options, seconds=SECONDS, output_bytes=MOST_OUTPUT)
         found: dict[str, str] = {}
         commit = ""
         for line in ran.out.decode("utf-8", "replace").splitlines() if ran.code == 0 else ():
@@ -150,13 +158,13 @@ class Checkout:
 
         A folder is where most of its files are, each at its own place in it.
         """
-        inside = [one for one in self.deleted if one.startswith(f"{path}/")]
-        if inside:
-            self._load_renames(self.deleted[one] for one in inside)
-            below = [(one.removeprefix(path), self._renamed_file(one)) for one in inside]
-            folders = Counter(new.removesuffix(rest) for rest, new in below if new.endswith(rest))
+        deleted_inside = [file for file in self.deleted if file.startswith(f"{path}/")]
+        if deleted_inside:
+            self._load_renames(self.deleted[file] for file in deleted_inside)
+            present_places = [(file.removeprefix(path), self._renamed_file(file)) for file in deleted_inside]
+            folders = Counter(new.removesuffix(rest) for rest, new in present_places if new.endswith(rest))
             folder, number = folders.most_common(1)[0] if folders else ("", 0)
-            return folder if 2 * number > sum(bool(new) for _, new in below) else ""
+            return folder if 2 * number > sum(bool(new) for _, new in present_places) else ""
         return self._renamed_file(path)
 
     def _renamed_file(self, path: str) -> str:
@@ -169,8 +177,8 @@ class Checkout:
         """Read the renames of commits that are not known yet, in few calls."""
         wanted = sorted({commit for commit in commits if commit and commit not in self._renames})
         for at in range(0, len(wanted), _COMMITS_AT_ONCE):
-            some = wanted[at : at + _COMMITS_AT_ONCE]
-            self._note_renames(some, "log", "--no-walk=unsorted", "--format=%x00%h", *some)
+            batch = wanted[at : at + _COMMITS_AT_ONCE]
+            self._note_renames(batch, "log", "--no-walk=unsorted", "--format=%x00%h", *batch)
 
     def _note_renames(self, commits: list[str], verb: str, *given: str) -> None:
         """Note the renames that git shows, below the commit before them; without one, of the first of these commits."""
@@ -215,8 +223,8 @@ class Checkout:
     def lines_with(self, text: str) -> list[TreeLine]:
         """The lines of all files that have the text, at most 50."""
         if text not in self._searched:
-            given = ("--fixed-strings", "--line-number", "--max-count", "2", "--null", "--", text, ".")
-            found = _places(rg(self.root, given, SECONDS, 2_000_000))
+            arguments = ("--fixed-strings", "--line-number", "--max-count", "2", "--null", "--", text, ".")
+            found = _places_in(rg(self.root, arguments, SECONDS, 2_000_000))
             self._searched[text] = [place for place, _ in islice(found, _MOST_LINES)]
         return self._searched[text]
 
@@ -227,30 +235,30 @@ class Checkout:
         """
         found: dict[str, list[TreeLine]] = {name: [] for name in sorted(set(names))}
         for most_of_file in (_FEW_LINES, _MANY_LINES):
-            open_ = (name for name, places in found.items() if all(is_prose(place.path) for place in places))
-            wanted = sorted(open_, key=lambda name: (-len(name), name))
-            for at in range(0, len(wanted), _NAMES):
-                for name, place in self._lines_of(wanted[at : at + _NAMES], most_of_file):
+            without_code = (name for name, places in found.items() if all(is_prose(place.path) for place in places))
+            searched = sorted(without_code, key=lambda name: (-len(name), name))
+            for at in range(0, len(searched), _NAMES_AT_ONCE):
+                for name, place in self._lines_of(searched[at : at + _NAMES_AT_ONCE], most_of_file):
                     if name in found:
                         found[name].append(place)
         # Sorted before they are cut: a search in several threads finds them in any order.
         return {
-            name: sorted(set(places), key=lambda place: (is_prose(place.path), place))[:_PLACES]
+            name: sorted(set(places), key=lambda place: (is_prose(place.path), place))[:_MOST_PLACES]
             for name, places in found.items()
         }
 
     def _search(self, names: list[str], *options: str) -> Ran:
         """Search for names as whole words; the options are those that ripgrep and `git grep` share."""
         patterns = [part for name in names for part in ("-e", name)]
-        given = ("--fixed-strings", "--word-regexp", "--null", *options, *patterns, "--", ".")
-        return rg(self.root, given, SECONDS, _SEARCH_OUTPUT)
+        arguments = ("--fixed-strings", "--word-regexp", "--null", *options, *patterns, "--", ".")
+        return rg(self.root, arguments, SECONDS, _SEARCH_OUTPUT)
 
     def _lines_of(self, names: list[str], most_of_file: int) -> Iterator[tuple[str, TreeLine]]:
         """Yield the lines that have one of the names as a whole word, at most so many of a file."""
         ran = self._search(names, "--only-matching", "--line-number", "--max-count", str(most_of_file))
         # That a search came to its end is known: its exit code is 1 if nothing was found.
         self.unsearched = self.unsearched | set(names) if _ended_early(ran) else self.unsearched - set(names)
-        return ((name, place) for place, name in _places(ran))
+        return ((name, place) for place, name in _places_in(ran))
 
     def commits_of(self, file: str) -> list[str]:
         """Return commits that changed a file, newest first: the newest, the middle and the oldest.
@@ -258,11 +266,12 @@ class Checkout:
         The commit that this checkout is compared with comes before them.
         """
         if file not in self._commits_of:
-            given = ("log", "--format=%h", f"--max-count={_COMMITS}", self._head, "--", file)
-            ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
+            arguments = ("log", "--format=%h", f"--max-count={_MOST_COMMITS}", self._head, "--", file)
+            ran = run_git(self.root, *arguments, seconds=SECONDS, output_bytes=MOST_OUTPUT)
             found = ran.out.decode("ascii", "replace").split() if ran.code == 0 else []
-            some = [found[len(found) * at // (_EARLIER - 1) - bool(at)] for at in range(_EARLIER)] if found else []
-            self._commits_of[file] = list(dict.fromkeys([self._base, *some] if self._base else some))
+            steps = range(_EARLIER_VERSIONS) if found else ()
+            chosen = [found[len(found) * step // (_EARLIER_VERSIONS - 1) - bool(step)] for step in steps]
+            self._commits_of[file] = list(dict.fromkeys([self._base, *chosen] if self._base else chosen))
         return self._commits_of[file]
 
     def text_at(self, commit: str, path: str) -> str:
@@ -281,21 +290,21 @@ class Checkout:
             return {}
         options = ("-F", "-w", "-o", "-I", "-z", "--full-name", "--max-count", str(_MANY_LINES))
         patterns = [part for name in wanted for part in ("-e", name)]
-        given = ("grep", *options, *patterns, *commits, "--")
-        ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=MOST_OUTPUT)
-        found: dict[str, dict[str, set[str]]] = {}
+        arguments = ("grep", *options, *patterns, *commits, "--")
+        ran = run_git(self.root, *arguments, seconds=SECONDS, output_bytes=MOST_OUTPUT)
+        files_by_name: dict[str, dict[str, set[str]]] = {}
         for line in ran.out.decode("utf-8", "replace").splitlines():
             place, null, name = line.partition("\0")
             commit, _, path = place.partition(":")
             if null:
-                found.setdefault(name, {}).setdefault(commit, set()).add(path)
-        last = {name: min(by_commit, key=commits.index) for name, by_commit in found.items()}
-        return {name: PastLine(commit, frozenset(found[name][commit])) for name, commit in last.items()}
+                files_by_name.setdefault(name, {}).setdefault(commit, set()).add(path)
+        newest = {name: min(by_commit, key=commits.index) for name, by_commit in files_by_name.items()}
+        return {name: PastLine(commit, frozenset(files_by_name[name][commit])) for name, commit in newest.items()}
 
     def removed_by(self, name: str, paths: Iterable[str]) -> str:
         """Return the last commit that changed how often these files have a name; "" if history does not show it."""
-        given = ("log", "-1", "--format=%h", f"-S{name}", self._head, "--", *sorted(paths)[:_PLACES])
-        ran = run_git(self.root, *given, seconds=SECONDS, output_bytes=1000)
+        arguments = ("log", "-1", "--format=%h", f"-S{name}", self._head, "--", *sorted(paths)[:_MOST_PLACES])
+        ran = run_git(self.root, *arguments, seconds=SECONDS, output_bytes=1000)
         return ran.out.decode("ascii", "replace").strip() if ran.code == 0 else ""
 
     @cached_property
@@ -313,6 +322,7 @@ class Checkout:
         return found
 
     def _scripts_in(self, path: str, name: str) -> Iterator[tuple[str, int]]:
+        """Yield the scripts of a manifest with their lines; `%` stands for those that it takes in from elsewhere."""
         lines = self.text(path).splitlines()
         if name in _SECTIONS:
             yield from self._scripts_in_json(path, _SECTIONS[name], lines)
@@ -322,7 +332,7 @@ class Checkout:
                 for script in next(filter(None, found.groups())).split():
                     yield script, number
             elif _INCLUDES.match(line):
-                yield "%", number  # what is taken in from elsewhere is not known
+                yield "%", number
 
     def _scripts_in_json(self, path: str, section: str, lines: list[str]) -> Iterator[tuple[str, int]]:
         try:
@@ -349,18 +359,18 @@ def is_prose(path: str) -> bool:
 
 
 def _ended_early(ran: Ran) -> bool:
-    return ran.cut or ran.timed_out or ran.code not in (0, 1)
+    return ran.cut or ran.timed_out or ran.code not in (0, 1)  # 1: the search found nothing
 
 
-def _places(ran: Ran) -> Iterator[tuple[TreeLine, str]]:
+def _places_in(ran: Ran) -> Iterator[tuple[TreeLine, str]]:
     """Yield the places that a search printed, and what it found there."""
     for line in ran.out.decode("utf-8", "replace").splitlines():
         path, null, rest = line.partition("\0")
         if null and (found := _NUMBERED.match(rest)):
-            yield TreeLine(_path(path), int(found[1])), found[2]
+            yield TreeLine(_path_in_tree(path), int(found[1])), found[2]
 
 
-def _path(printed: str) -> str:
+def _path_in_tree(printed: str) -> str:
     """Return a path that ripgrep prints below `.`, and `git grep` after the commit."""
     return printed[2:] if printed.startswith("./") else printed.partition(":")[2]
 
@@ -391,7 +401,7 @@ class CommitCheckout(Checkout):
         return self._head[:12]
 
     @cached_property
-    def _all(self) -> frozenset[str]:
+    def _all_files(self) -> frozenset[str]:
         ran = run_git(
             self.root, "ls-tree", "-r", "-z", "--name-only", self._head, seconds=SECONDS, output_bytes=MOST_OUTPUT
         )
@@ -400,7 +410,7 @@ class CommitCheckout(Checkout):
     @cached_property
     def files(self) -> frozenset[str]:
         """Every file of the commit that is searched."""
-        return frozenset(name for name in self._all if IGNORED_IN_SOURCES.isdisjoint(name.split("/")))
+        return frozenset(name for name in self._all_files if IGNORED_IN_SOURCES.isdisjoint(name.split("/")))
 
     @cached_property
     def deleted(self) -> dict[str, str]:
@@ -410,11 +420,11 @@ class CommitCheckout(Checkout):
     def has(self, path: str) -> bool:
         """Report whether the commit has a file or folder."""
         path = path.strip("/")
-        return path in self._all or path in self.folders
+        return path in self._all_files or path in self.folders
 
     def text(self, path: str) -> str:
         """Return the text of a file; "" if the commit has none, or too large a one."""
-        return self.text_at(self._head, path) if path in self._all else ""
+        return self.text_at(self._head, path) if path in self._all_files else ""
 
     def _search(self, names: list[str], *options: str) -> Ran:
         patterns = [part for name in names for part in ("-e", name)]

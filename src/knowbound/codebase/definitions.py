@@ -14,7 +14,7 @@ from typing import NamedTuple
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import MARKDOWN, extension, extensions_of
 
-MOST = 5_000  # definitions of one file in the index
+MOST_DEFINITIONS = 5_000  # definitions of one file in the index
 _LONGEST_INDEXED_LINE = 2_000  # a longer line is data or a bundle
 _LONGEST_LINE = 300
 
@@ -174,13 +174,15 @@ _MAKE = _patterns(function=r"^(?P<name>[\w.-]+):(?!=)", variable=rf"^{_NAME}[ \t
 # ---- the languages
 
 
-class _Look(NamedTuple):
+class _DefinitionLook(NamedTuple):
+    """The look of the definitions of a language."""
+
     line: re.Pattern[str] | None  # a line that can be a definition
     file: _Patterns = ()
 
 
-def _look(*lines: str, file: _Patterns = ()) -> _Look:
-    return _Look(lazy("|".join(f"(?:{pattern})" for pattern in lines)) if lines else None, file)
+def _look(*lines: str, file: _Patterns = ()) -> _DefinitionLook:
+    return _DefinitionLook(lazy("|".join(f"(?:{pattern})" for pattern in lines)) if lines else None, file)
 
 
 _JS_LIKE = extensions_of("JavaScript", "TypeScript")
@@ -221,6 +223,7 @@ def definition_on(line: str, path: str, number: int) -> Definition | None:
 
 
 def _name_and_kind(line: str, ending: str) -> tuple[str, str] | None:
+    """Return the name and the kind that a line defines; None for an import, a keyword or a call."""
     if ending in MARKDOWN:
         return line.lstrip("#").strip().rstrip("#").strip(), "heading"
     defines = _DEFINES.match(line)
@@ -256,12 +259,13 @@ def definitions_in(text: str, path: str) -> list[Definition]:
             start = ends[line - 2] + 1 if line > 1 else 0
             if len(name) > 1 and at - start < _LONGEST_INDEXED_LINE and (name, line) not in found:
                 found[name, line] = Definition(name, path, line, kind, text[start] in " \t")
-                if len(found) == MOST:
+                if len(found) == MOST_DEFINITIONS:
                     return list(found.values())
     return list(found.values())
 
 
 def _patterns_of(path: str) -> _Patterns:
+    """Return the patterns for a file, by its name or its ending."""
     name = path.rpartition("/")[2]
     if name in ("Makefile", "makefile", "GNUmakefile", "justfile"):
         return _MAKE

@@ -21,7 +21,7 @@ SCHEMA = 1  # of the index
 STALE_SECONDS = 3_600  # an older index is not used
 _MOST_WORDS = 300  # words of the index that have a part in them
 _MOST_FOLDERS = 3_000  # folders that are compared
-_MOST_TEXT = 1_000_000  # bytes of a file that are read
+_LONGEST_TEXT = 1_000_000  # bytes of a file that are read
 _STEPS = 20_000  # steps of SQLite's virtual machine between two looks at the clock
 _LARGEST_VALUE = 64 * 1024 * 1024
 
@@ -77,14 +77,14 @@ class KeptTree:
 
     def defined(self, plain: Iterable[str]) -> list[DefinedName]:
         """Return the definitions of names, which are given in lower case without `_` and `-`."""
-        wanted = list(dict.fromkeys(plain))[:50]
-        if not wanted:
+        wanted_names = list(dict.fromkeys(plain))[:50]
+        if not wanted_names:
             return []
-        marks = ",".join("?" * len(wanted))
+        marks = ",".join("?" * len(wanted_names))
         rows = self._db.execute(
             f"SELECT d.name, f.path, d.line, d.kind FROM definition AS d JOIN file AS f ON f.content = d.content "
             f"AND f.tree = ? WHERE d.plain IN ({marks}) LIMIT 2000",
-            (self._id, *wanted),
+            (self._id, *wanted_names),
         )
         return [DefinedName(*row) for row in rows]
 
@@ -100,13 +100,13 @@ class KeptTree:
 
     def files_with(self, branches: Iterable[Sequence[str]]) -> list[str]:
         """Return the files that may have all word parts of one of the branches, in any case."""
-        asked = [query for query in map(self._query, branches) if query]
-        if not asked:
+        queries = [query for query in map(self._query, branches) if query]
+        if not queries:
             return []
         rows = self._db.execute(
             "SELECT f.path FROM file AS f WHERE f.tree = ? AND f.content IN (SELECT rowid FROM word WHERE word MATCH ?)"
             " ORDER BY f.path",
-            (self._id, " OR ".join(f"({query})" for query in asked)),
+            (self._id, " OR ".join(f"({query})" for query in queries)),
         )
         return [path for (path,) in rows]
 
@@ -121,6 +121,7 @@ class KeptTree:
         return " AND ".join(groups)
 
     def _words_with(self, part: str) -> list[str]:
+        """Return words of the index that have the part in them."""
         if self._words is None:
             row = self._db.execute("SELECT words FROM vocabulary").fetchone()
             self._words = str(row[0]) if row else ""
@@ -140,7 +141,7 @@ class KeptTree:
         try:
             descriptor = os.open(full, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
             with open(descriptor, "rb") as file:
-                data = file.read(_MOST_TEXT)
+                data = file.read(_LONGEST_TEXT)
         except OSError:
             return None
         return None if b"\0" in data[:8_000] else data.decode("utf-8", "replace")

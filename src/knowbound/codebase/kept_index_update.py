@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 MOST_FILES = 100_000
 _LARGEST = 1_000_000  # bytes; a larger file is not read
 _LIST_SECONDS = 60.0
-_CLOCK_NS = 20_000_000  # the clock of a file system may lag behind by this much
-_AT_ONCE = 500  # files in one transaction
-_SPARE_CONTENTS = 2_000  # contents without a file that may stay, beyond one for each file
+_CLOCK_LAG_NS = 20_000_000  # the clock of a file system may lag behind by this much
+_FILES_AT_ONCE = 500  # files in one transaction
+_MOST_UNUSED_CONTENTS = 2_000  # contents without a file that may stay, beyond one for each file
 _WORD = re.compile(r"[^\W\d][\w$]{1,49}")
 _PRIVATE_KEY = "PRIVATE KEY"
 _MAY_HOLD_SECRET = re.compile(
     r"(?i:secret|token|passw|pwd|passphrase|api.?key|bearer|credential|authorization)|://[^/\s]*:|[A-Za-z0-9+/_=-]{28,}"
 )
-_NOT_OWN = 4  # `source_rank` of vendored and generated files: their definitions are not the project's
+_VENDORED_RANK = 4  # `source_rank` of vendored and generated files: their definitions are not the project's
 _SECRET_PLACES = re.compile(
     r"(?:^|/)(?:\.env(?!\.(?:example|sample|template|dist|defaults?)$)[^/]*|[^/]*\.(?:pem|key|p12|pfx|jks|keystore)"
     r"|id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.npmrc|\.pypirc|\.pgpass|credentials(?:\.\w+)?|secrets?\.(?:ya?ml|json|toml))$",
@@ -55,7 +55,9 @@ class Updated(NamedTuple):
     seconds: float
 
 
-class _Seen(NamedTuple):
+class _FileState(NamedTuple):
+    """Size and time of a file, by which a change shows."""
+
     size: int
     mtime_ns: int
 
@@ -75,20 +77,20 @@ def update_index(database: Database, root: Path) -> Updated:
     """Bring the index of a tree up to date."""
     began, clock = time.time(), time.monotonic()
     paths, is_cut = list_files(root, _LIST_SECONDS)
-    seen = _look_at(root, paths[:MOST_FILES])
+    states = _states_of(root, paths[:MOST_FILES])
     with database.writing() as db:
         db.execute("INSERT OR IGNORE INTO tree (root) VALUES (?)", (str(root),))
     tree = int(database.row("SELECT id FROM tree WHERE root = ?", str(root))[0])
-    _drop_spare(database)
+    _drop_unused_contents(database)
     rows = database.rows("SELECT path, size, mtime_ns FROM file WHERE tree = ?", tree)
-    known = {path: _Seen(size, mtime) for path, size, mtime in rows}
-    changed = [path for path, file in seen.items() if known.get(path) != file]
-    gone = [path for path in known if path not in seen]
-    for at in range(0, len(changed), _AT_ONCE):
+    known_states = {path: _FileState(size, mtime) for path, size, mtime in rows}
+    changed = [path for path, file in states.items() if known_states.get(path) != file]
+    gone = [path for path in known_states if path not in states]
+    for at in range(0, len(changed), _FILES_AT_ONCE):
         with database.writing() as db:
-            for path in changed[at : at + _AT_ONCE]:
-                content = _content_of(db, root, path)
-                db.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?)", (tree, path, *seen[path], content))
+            for path in changed[at : at + _FILES_AT_ONCE]:
+                content = _store_content(db, root, path)
+                db.execute("INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?)", (tree, path, *states[path], content))
     with database.writing() as db:
         db.executemany("DELETE FROM file WHERE tree = ? AND path = ?", [(tree, path) for path in gone])
         if changed or not db.execute("SELECT 1 FROM vocabulary").fetchone():
@@ -97,25 +99,25 @@ def update_index(database: Database, root: Path) -> Updated:
         is_complete = not is_cut and len(paths) <= MOST_FILES
         db.execute(
             "UPDATE tree SET updated = ?, folders = ? WHERE id = ?",
-            (began if is_complete else 0, json.dumps(_folders(root, seen, int(began * 1e9))), tree),
+            (began if is_complete else 0, json.dumps(_folder_times(root, states, int(began * 1e9))), tree),
         )
-    return Updated(len(seen), len(changed), time.monotonic() - clock)
+    return Updated(len(states), len(changed), time.monotonic() - clock)
 
 
-def _look_at(root: Path, paths: list[str]) -> dict[str, _Seen]:
+def _states_of(root: Path, paths: list[str]) -> dict[str, _FileState]:
     """Return size and time of each file, without files whose name is no text."""
-    seen: dict[str, _Seen] = {}
+    states: dict[str, _FileState] = {}
     for path in paths:
         try:
             path.encode()
             found = os.lstat(os.path.join(root, path))
         except (OSError, UnicodeEncodeError):
             continue
-        seen[path] = _Seen(found.st_size, found.st_mtime_ns)
-    return seen
+        states[path] = _FileState(found.st_size, found.st_mtime_ns)
+    return states
 
 
-def _folders(root: Path, paths: dict[str, _Seen], began_ns: int) -> dict[str, int]:
+def _folder_times(root: Path, paths: dict[str, _FileState], began_ns: int) -> dict[str, int]:
     """Return the time of the last change of each folder; 0 if it changed during the update."""
     folders = {""}
     for path in paths:
@@ -127,12 +129,12 @@ def _folders(root: Path, paths: dict[str, _Seen], began_ns: int) -> dict[str, in
     for folder in folders:
         with suppress(OSError):
             found = os.lstat(os.path.join(root, folder)).st_mtime_ns
-            times[folder] = found if found < began_ns - _CLOCK_NS else 0
+            times[folder] = found if found < began_ns - _CLOCK_LAG_NS else 0
     return times
 
 
-def _content_of(db: sqlite3.Connection, root: Path, path: str) -> int | None:
-    """Return the id of a file's content, read if it is new; None if it must not or cannot be read."""
+def _store_content(db: sqlite3.Connection, root: Path, path: str) -> int | None:
+    """Store a file's content if it is new, and return its id; None if it must not or cannot be read."""
     if _SECRET_PLACES.search(path):
         return None
     try:
@@ -150,11 +152,11 @@ def _content_of(db: sqlite3.Connection, root: Path, path: str) -> int | None:
     text = data.decode("utf-8", "replace")
     words = {word for word in _WORD.findall(_without_secrets(text)) if not _may_be_secret(word)}
     db.execute("INSERT INTO word (rowid, words) VALUES (?, ?)", (id_, " ".join(words)))
-    if source_rank(path) < _NOT_OWN:
+    if source_rank(path) < _VENDORED_RANK:
         rows = [
-            (plain_term(one.name.lower()), one.name, id_, one.line, one.kind)
-            for one in definitions_in(text, path)
-            if not _may_be_secret(one.name)
+            (plain_term(definition.name.lower()), definition.name, id_, definition.line, definition.kind)
+            for definition in definitions_in(text, path)
+            if not _may_be_secret(definition.name)
         ]
         db.executemany("INSERT INTO definition VALUES (?, ?, ?, ?, ?)", rows)
     return id_
@@ -172,11 +174,11 @@ def _may_be_secret(word: str) -> bool:
     return len(word) >= 16 and sum(map(str.isdigit, word)) >= 3 and "_" not in word.strip("_")
 
 
-def _drop_spare(database: Database) -> None:
+def _drop_unused_contents(database: Database) -> None:
     """Empty the index if too many contents belong to no file: rows of the words cannot be removed one by one."""
     contents = int(database.row("SELECT count(*) FROM content")[0])
     used = int(database.row("SELECT count(DISTINCT content) FROM file")[0])
-    if contents - used <= used + _SPARE_CONTENTS:
+    if contents - used <= used + _MOST_UNUSED_CONTENTS:
         return
     with database.writing() as db:
         db.execute("INSERT INTO word (word) VALUES ('delete-all')")

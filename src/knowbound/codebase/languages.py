@@ -152,15 +152,15 @@ def code_lines(text: str, path: str, first: int, last: int) -> list[str]:
         return lines
     from ast_grep_py import SgRoot  # noqa: PLC0415  (loaded only where a tree is parsed)
 
-    open_ = [SgRoot(text, language).root()]
-    while open_:
-        node = open_.pop()
+    nodes = [SgRoot(text, language).root()]
+    while nodes:
+        node = nodes.pop()
         span = node.range()
         begin, end = span.start.line + 1 - first, span.end.line + 1 - first
         if end < 0 or begin >= len(lines):
             continue
         if not ("comment" in node.kind() or "string" in node.kind()):
-            open_.extend(node.children())
+            nodes.extend(node.children())
             continue
         for at in range(max(0, begin), min(len(lines) - 1, end) + 1):
             start = span.start.column if at == begin else 0
@@ -177,7 +177,7 @@ def _role(node: Any, language: str) -> tuple[NameRole, str]:
     kind = parent.kind()
     # In C, `struct x` without a body only mentions the struct.
     is_mention = kind in _SPECIFIERS and parent.field("body") is None
-    if kind in _DEFINITIONS and _is(parent.field("name"), node) and not is_mention:
+    if kind in _DEFINITIONS and _is_same_node(parent.field("name"), node) and not is_mention:
         return NameRole.DEFINITION, kind.split("_")[0]
     if kind in (
         "assignment",
@@ -187,48 +187,55 @@ def _role(node: Any, language: str) -> tuple[NameRole, str]:
         "let_declaration",
     ):
         side = parent.field("left") or parent.field("name") or parent.field("pattern")
-        if _is(side, node):
+        if _is_same_node(side, node):
             value = parent.field("value") or parent.field("right")
             if value is not None and value.text().startswith("require("):  # `const x = require('x')`
                 return NameRole.IMPORT, ""
             return NameRole.DEFINITION, "variable"
-    if kind == "pair" and _is(parent.field("key"), node):
+    if kind == "pair" and _is_same_node(parent.field("key"), node):
         return NameRole.DEFINITION, "key"
     if kind in ("typed_parameter", "default_parameter", "typed_default_parameter") or (
         kind in ("parameters", "formal_parameters") and language == "python"
     ):
         return NameRole.DEFINITION, "parameter"
-    if kind in ("member_expression", "attribute") and _is(parent.field("property") or parent.field("attribute"), node):
+    if kind in ("member_expression", "attribute") and _is_same_node(
+        parent.field("property") or parent.field("attribute"), node
+    ):
         return _role_of_member(parent)
-    if kind in _DECLARATORS and _is(parent.field("declarator"), node):
-        return _declared(parent)
-    if kind == "qualified_identifier" and _is(parent.field("name"), node):
+    if kind in _DECLARATORS and _is_same_node(parent.field("declarator"), node):
+        return _role_of_declarator(parent)
+    if kind == "qualified_identifier" and _is_same_node(parent.field("name"), node):
         above = parent.parent()
         if above is not None and above.kind() == "function_declarator":
-            return _declared(above)
-    if any(one.kind() in _IMPORTS for one in (parent, *list(node.ancestors())[:3])):
+            return _role_of_declarator(above)
+    if any(node_above.kind() in _IMPORTS for node_above in (parent, *list(node.ancestors())[:3])):
         return NameRole.IMPORT, ""
     if kind in _CALLS:
         function = (
             parent.field("function") or parent.field("constructor") or parent.field("name") or parent.field("type")
         )
-        if function is None or _is(function, node):
+        if function is None or _is_same_node(function, node):
             return NameRole.CALL, ""
     above = parent.parent()
-    if kind in _MEMBERS and above is not None and above.kind() in _CALLS and _is(above.field("function"), parent):
+    if (
+        kind in _MEMBERS
+        and above is not None
+        and above.kind() in _CALLS
+        and _is_same_node(above.field("function"), parent)
+    ):
         owner = parent.field("object") or parent.field("operand") or parent.field("argument")
-        return (NameRole.USE if _is(owner, node) else NameRole.CALL), ""
+        return (NameRole.USE if _is_same_node(owner, node) else NameRole.CALL), ""
     return NameRole.USE, ""
 
 
-def _declared(declarator: Any) -> tuple[NameRole, str]:
+def _role_of_declarator(declarator: Any) -> tuple[NameRole, str]:
     """Return the role of a C or C++ declarator: a body makes a function, a prototype is of kind declaration."""
-    for one in declarator.ancestors():
-        if one.kind() == "function_definition":
+    for node in declarator.ancestors():
+        if node.kind() == "function_definition":
             return NameRole.DEFINITION, "function"
-        if one.kind() in ("declaration", "field_declaration", "type_definition"):
+        if node.kind() in ("declaration", "field_declaration", "type_definition"):
             return NameRole.DEFINITION, "declaration"
-        if one.kind() in ("parameter_declaration", "compound_statement"):
+        if node.kind() in ("parameter_declaration", "compound_statement"):
             break
     return NameRole.USE, ""
 
@@ -238,7 +245,7 @@ def _role_of_member(member: Any) -> tuple[NameRole, str]:
     above = member.parent()
     if above is None:
         return NameRole.USE, ""
-    if above.kind() in ("assignment_expression", "assignment") and _is(above.field("left"), member):
+    if above.kind() in ("assignment_expression", "assignment") and _is_same_node(above.field("left"), member):
         right = above.field("right")
         if right is not None and right.kind() in (
             "function_expression",
@@ -248,13 +255,13 @@ def _role_of_member(member: Any) -> tuple[NameRole, str]:
         ):
             return NameRole.DEFINITION, "function"
         return NameRole.DEFINITION, "attribute"
-    if above.kind() in _CALLS and _is(above.field("function") or above.field("constructor"), member):
+    if above.kind() in _CALLS and _is_same_node(above.field("function") or above.field("constructor"), member):
         return NameRole.CALL, ""
     return NameRole.USE, ""
 
 
-def _is(one: Any, other: Any) -> bool:
-    return one is not None and one.range() == other.range()
+def _is_same_node(node: Any, other: Any) -> bool:
+    return node is not None and node.range() == other.range()
 
 
 def imported_from(text: str, line: int, name: str) -> str:

@@ -127,12 +127,13 @@ def read_manifests(inventory: Inventory) -> list[Declared]:
         known = known_manifest(name)
         if known is not None:
             declared = Declared(name, known.system, known.kind, known.weight)
-            _read(declared, inventory)
+            _read_manifest(declared, inventory)
             found.append(declared)
     return sorted(found, key=lambda declared: -declared.weight)
 
 
-def _read(declared: Declared, inventory: Inventory) -> None:
+def _read_manifest(declared: Declared, inventory: Inventory) -> None:
+    """Fill in what a manifest declares, if its kind has a reader; a broken one is marked as unreadable."""
     reader = {
         "pyproject.toml": _pyproject,
         "package.json": _package_json,
@@ -162,7 +163,7 @@ def _table(value: object, *keys: str) -> Table:
     return value if isinstance(value, dict) else {}
 
 
-def _folders(inventory: Inventory) -> frozenset[str]:
+def _top_folders(inventory: Inventory) -> frozenset[str]:
     return frozenset(path.partition("/")[0] for path in inventory.files if "/" in path)
 
 
@@ -177,10 +178,10 @@ def _pyproject(declared: Declared, content: bytes, inventory: Inventory) -> None
     if isinstance(backend, str):
         declared.system = re.split(r"[._]", backend)[0]
     for table in ("scripts", "gui-scripts"):
-        declared.entry_points += [Place(declared.path, 0, str(name)) for name in _table(project, table)]
+        declared.entry_points += [Place(declared.path, symbol=str(name)) for name in _table(project, table)]
     name = project.get("name")
     module = re.sub(r"[-.]+", "_", name).lower() if isinstance(name, str) else ""
-    folders = {folder.lower(): folder for folder in _folders(inventory)}
+    folders = {folder.lower(): folder for folder in _top_folders(inventory)}
     declared.roots = [folders[folder] for folder in ("src", module) if folder in folders]
     declared.tests = bool(_table(data, "tool", "pytest")) or "pytest" in str(data.get("dependency-groups", ""))
 
@@ -191,7 +192,7 @@ def _setup_cfg(declared: Declared, content: bytes, inventory: Inventory) -> None
         declared.weight = 3
     scripts = re.search(r"^console_scripts\s*=\s*\n((?:[ \t]+\S.*(?:\n|\Z))+)", text, re.M)
     for line in scripts[1].splitlines() if scripts else ():
-        declared.entry_points.append(Place(declared.path, 0, line.partition("=")[0].strip()))
+        declared.entry_points.append(Place(declared.path, symbol=line.partition("=")[0].strip()))
     declared.tests = "[tool:pytest]" in text
 
 
@@ -199,19 +200,19 @@ def _package_json(declared: Declared, content: bytes, inventory: Inventory) -> N
     data: object = msgspec.json.decode(content)
     if not isinstance(data, dict):
         raise ValueError
-    points: list[str] = []
+    names: list[str] = []
     binaries = data.get("bin")
     if isinstance(binaries, str):
-        points.append(str(data.get("name", binaries)))
-    points += [str(name) for name in _table(binaries)]
+        names.append(str(data.get("name", binaries)))
+    names += [str(name) for name in _table(binaries)]
     main = data.get("main")
-    points += [main] if isinstance(main, str) else []
+    names += [main] if isinstance(main, str) else []
     if "start" in _table(data, "scripts"):
-        points.append("npm start")
-    declared.entry_points = [Place(declared.path, 0, point) for point in points]
-    if points or any(key in data for key in ("exports", "module", "dependencies", "workspaces", "files")):
+        names.append("npm start")
+    declared.entry_points = [Place(declared.path, symbol=name) for name in names]
+    if names or any(key in data for key in ("exports", "module", "dependencies", "workspaces", "files")):
         declared.weight = 3
-    folders = _folders(inventory)
+    folders = _top_folders(inventory)
     declared.roots = [folder for folder in ("src", "lib", "packages", "app") if folder in folders]
     declared.tests = has_test_script(_table(data, "scripts"))
 
@@ -227,10 +228,10 @@ def _cargo(declared: Declared, content: bytes, inventory: Inventory) -> None:
     binaries = data.get("bin")
     for binary in binaries if isinstance(binaries, list) else ():
         name = _table(binary).get("name")
-        declared.entry_points += [Place(declared.path, 0, name)] if isinstance(name, str) else []
+        declared.entry_points += [Place(declared.path, symbol=name)] if isinstance(name, str) else []
     package = _table(data, "package").get("name")
     if "src/main.rs" in inventory.files and isinstance(package, str):
-        declared.entry_points.append(Place("src/main.rs", 0, package))
+        declared.entry_points.append(Place("src/main.rs", symbol=package))
     members = _table(data, "workspace").get("members")
     declared.roots = ["src"] if package else []
     for member in members if isinstance(members, list) else ():
@@ -291,23 +292,23 @@ class Inventory:
 def take_inventory(root: Path, deadline: float, most: int = MOST_ENTRIES) -> Inventory:
     """Walk the tree once, until `deadline` (a time.monotonic())."""
     files: list[str] = []
-    folders, seen, unreadable = [""], 0, 0
+    folders, entries_seen, unreadable = [""], 0, 0
     top = os.fspath(root)
     while folders:
         folder = folders.pop()
         try:
             with os.scandir(f"{top}/{folder}") as entries:
-                here = list(entries)
+                entries_here = list(entries)
         except OSError:
             unreadable += 1
             continue
-        seen += len(here)
-        if seen > most or time.monotonic() > deadline:
+        entries_seen += len(entries_here)
+        if entries_seen > most or time.monotonic() > deadline:
             return Inventory(root, tuple(files), unreadable, cut=True)
-        if folder and not MADE_BY_TOOLS.isdisjoint([entry.name for entry in here]):
+        if folder and not MADE_BY_TOOLS.isdisjoint([entry.name for entry in entries_here]):
             continue
         prefix = f"{folder}/" if folder else ""
-        for entry in here:
+        for entry in entries_here:
             if entry.is_file(follow_symlinks=False):
                 files.append(prefix + entry.name)
             elif entry.name not in IGNORED_IN_SOURCES and entry.is_dir(follow_symlinks=False):

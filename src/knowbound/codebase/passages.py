@@ -99,13 +99,13 @@ def passages_of(path: str, text: str) -> list[CodePassage]:
     found = []
     for begin, end, line, name, kind, above in cuts:
         first, last = max(1, begin), min(end, len(lines))
-        here = tuple(words[first - 1 : last])
-        if any(here):
-            counts = Counter(word for one in here for word in one)
+        words_by_line = tuple(words[first - 1 : last])
+        if any(words_by_line):
+            counts = Counter(word for line_words in words_by_line for word in line_words)
             text_lines = lines[first - 1 : last]
-            read = text_lines if kind == "section" else _comments(text_lines)
-            prose = " ".join(one.strip(" \t#/*\"'-;") for one in read)[:_LONGEST_PROSE]
-            found.append(CodePassage(path, first, last, line, name, kind, above, counts, here, prose))
+            prose_lines = text_lines if kind == "section" else _comments(text_lines)
+            prose = " ".join(prose_line.strip(" \t#/*\"'-;") for prose_line in prose_lines)[:_LONGEST_PROSE]
+            found.append(CodePassage(path, first, last, line, name, kind, above, counts, words_by_line, prose))
     return found
 
 
@@ -116,18 +116,18 @@ def is_comment(line: str) -> bool:
 
 def _comments(lines: Iterable[str]) -> Iterator[str]:
     """Yield the lines of comments and of texts in three quotes."""
-    quoted = ""
+    open_quote = ""
     for line in lines:
-        marks = [one for one in ('"""', "'''") if one in line]
-        if quoted or marks or is_comment(line):
+        marks = [mark for mark in ('"""', "'''") if mark in line]
+        if open_quote or marks or is_comment(line):
             yield line
-        if quoted and quoted in line:
-            quoted = ""
-        elif not quoted and marks and line.count(marks[0]) == 1:
-            quoted = marks[0]
+        if open_quote and open_quote in line:
+            open_quote = ""
+        elif not open_quote and marks and line.count(marks[0]) == 1:
+            open_quote = marks[0]
 
 
-_Cut = tuple[int, int, int, str, str, str]
+_Cut = tuple[int, int, int, str, str, str]  # first and last line, line, name, kind and containers of a passage
 
 
 def _of_sections(lines: Sequence[str]) -> Iterator[_Cut]:
@@ -143,10 +143,10 @@ def _of_sections(lines: Sequence[str]) -> Iterator[_Cut]:
             continue
         if number > begin:
             own = headings[-1][1] if headings else ""
-            above = " ".join(one for _, one in headings[:-1])
+            above = " ".join(heading for _, heading in headings[:-1])
             for first, last in _windows(begin, number - 1):
                 yield first, last, begin, own, "section", above
-        headings = [one for one in headings if one[0] < level]
+        headings = [heading for heading in headings if heading[0] < level]
         headings.append((level, name))
         begin = number
 
@@ -167,38 +167,40 @@ def _heading(lines: Sequence[str], number: int) -> tuple[int, str]:
 def _of_definitions(path: str, text: str, count: int) -> Iterator[_Cut]:
     """Yield each definition that is not a container, and the remaining lines of containers and of the file."""
     outline = outline_of(path, text)
-    leaves = [one for one in outline if not one.contains and one.last - one.line > 0]
-    owner: list[str] = [""] * (count + 2)
-    covered = bytearray(count + 2)
-    for one in outline:
-        if one.contains:
-            name = f"{one.inside} {one.name}".strip()
-            owner[one.first : one.last + 1] = [name] * (min(one.last, count) + 1 - one.first)
-    found: list[_Cut] = []
-    for one in leaves:
-        if covered[one.line]:
+    leaves = [definition for definition in outline if not definition.contains and definition.last - definition.line > 0]
+    owner: list[str] = [""] * (count + 2)  # of each line: the names of its containers
+    covered = bytearray(count + 2)  # of each line: whether it is in a passage
+    for definition in outline:
+        if definition.contains:
+            name = f"{definition.inside} {definition.name}".strip()
+            length = min(definition.last, count) + 1 - definition.first
+            owner[definition.first : definition.last + 1] = [name] * length
+    cuts: list[_Cut] = []
+    for definition in leaves:
+        if covered[definition.line]:
             continue  # inside another function
-        covered[one.first : one.last + 1] = b"\1" * (min(one.last, count) + 1 - one.first)
-        for first, last in _windows(one.first, one.last):
-            found.append((first, last, one.line, one.name, one.kind, one.inside))
-    names = {one.line: one for one in outline if one.contains}
+        covered[definition.first : definition.last + 1] = b"\1" * (min(definition.last, count) + 1 - definition.first)
+        for first, last in _windows(definition.first, definition.last):
+            cuts.append((first, last, definition.line, definition.name, definition.kind, definition.inside))
+    containers = {definition.line: definition for definition in outline if definition.contains}
     begin = 0
     for number in range(1, count + 2):
-        inside = number <= count and not covered[number]
-        if inside and not begin:
+        is_uncovered = number <= count and not covered[number]
+        if is_uncovered and not begin:
             begin = number
-        elif begin and (not inside or owner[number] != owner[begin]):
+        elif begin and (not is_uncovered or owner[number] != owner[begin]):
             for first, last in _windows(begin, number - 1):
-                named = next((names[at] for at in range(first, last + 1) if at in names), None)
-                if named is not None:
-                    found.append((first, last, named.line, named.name, named.kind, named.inside))
+                container = next((containers[at] for at in range(first, last + 1) if at in containers), None)
+                if container is not None:
+                    cuts.append((first, last, container.line, container.name, container.kind, container.inside))
                 else:
-                    found.append((first, last, first, "", "lines", owner[first]))
-            begin = number if inside else 0
-    yield from sorted(found)
+                    cuts.append((first, last, first, "", "lines", owner[first]))
+            begin = number if is_uncovered else 0
+    yield from sorted(cuts)
 
 
 def _windows(first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Yield the lines as one passage, or as windows that overlap if they are too many."""
     if last - first < LONGEST:
         yield first, last
         return
@@ -209,6 +211,7 @@ def _windows(first: int, last: int) -> Iterator[tuple[int, int]]:
         first += _STEP
 
 
+_MOST_COMMENT_LINES = 40  # above a definition
 _LONGEST_PARSED = 1_500_000  # characters: a larger file is data
 _FUNCTION_VALUES = frozenset("arrow_function function_expression function class generator_function".split())
 _CONTAINERS = frozenset(
@@ -237,51 +240,53 @@ def outline_of(path: str, text: str) -> list[Outlined]:
     """Return the definitions of a file, in order."""
     lines = text.split("\n")
     grammar = grammar_of(path, text) if len(text) <= _LONGEST_PARSED else None
-    found = _parsed(text, grammar) if grammar is not None else _by_look(path, lines)
-    return [_with_comment(one, lines) for one in sorted(found, key=lambda one: (one.line, -one.last))]
+    found = _outline_by_grammar(text, grammar) if grammar is not None else _outline_by_lines(path, lines)
+    found.sort(key=lambda definition: (definition.line, -definition.last))
+    return [_with_comment(definition, lines) for definition in found]
 
 
-def _parsed(text: str, grammar: str) -> list[Outlined]:
+def _outline_by_grammar(text: str, grammar: str) -> list[Outlined]:
+    """Return the definitions in the syntax tree of a file."""
     from ast_grep_py import SgRoot  # noqa: PLC0415  (loaded only where a tree is parsed)
 
-    found, open_ = [], list[Outlined]()
+    found, enclosing = [], list[Outlined]()
     for node in SgRoot(text, grammar).root().find_all(any=[{"kind": kind} for kind in DEFINED_KINDS[grammar]]):
         kind, span = node.kind(), node.range()
-        name = _name(node, kind)
+        name = _name_of_node(node, kind)
         if not name:
             continue
         first, last = span.start.line + 1, span.end.line + 1
-        while open_ and open_[-1].last < first:
-            open_.pop()
-        if kind in _VALUES and any(not one.contains for one in open_):
+        while enclosing and enclosing[-1].last < first:
+            enclosing.pop()
+        if kind in _VALUES and any(not outlined.contains for outlined in enclosing):
             continue  # a variable of a function
-        inside = " ".join(one.name for one in open_ if one.contains)
-        one = Outlined(name, kind.split("_")[0], first, first, last, inside, kind in _CONTAINERS)
-        found.append(one)
-        open_.append(one)
+        inside = " ".join(outlined.name for outlined in enclosing if outlined.contains)
+        outlined = Outlined(name, kind.split("_")[0], first, first, last, inside, kind in _CONTAINERS)
+        found.append(outlined)
+        enclosing.append(outlined)
     return found
 
 
-def _name(node: Any, kind: str) -> str:
+def _name_of_node(node: Any, kind: str) -> str:
     """Return the name that a node defines; "" if the outline leaves the node out."""
     match kind:
         case "variable_declarator" | "pair" | "field_definition" | "public_field_definition":
             value = node.field("value")
             if value is None or value.kind() not in _FUNCTION_VALUES:
                 return ""
-            named = node.field("name") or node.field("key") or node.field("property")
+            name_node = node.field("name") or node.field("key") or node.field("property")
         case "impl_item":
-            named = node.field("type")
+            name_node = node.field("type")
         case "struct_specifier" | "enum_specifier" | "union_specifier" | "class_specifier":
-            named = node.field("name") if node.field("body") is not None else None
+            name_node = node.field("name") if node.field("body") is not None else None
         case "function_definition" | "type_definition" | "field_declaration":
-            named = node.field("name") or _declared(node.field("declarator"))
+            name_node = node.field("name") or _declared_name(node.field("declarator"))
         case _:
-            named = node.field("name")
-    return named.text().strip("'\"`#") if named is not None else ""
+            name_node = node.field("name")
+    return name_node.text().strip("'\"`#") if name_node is not None else ""
 
 
-def _declared(declarator: Any) -> Any:
+def _declared_name(declarator: Any) -> Any:
     """Return the name inside pointers, arrays and argument lists (C, C++, Java)."""
     for _ in range(6):
         if declarator is None or declarator.kind() in ("identifier", "type_identifier", "field_identifier"):
@@ -290,7 +295,8 @@ def _declared(declarator: Any) -> Any:
     return declarator
 
 
-def _by_look(path: str, lines: list[str]) -> list[Outlined]:
+def _outline_by_lines(path: str, lines: list[str]) -> list[Outlined]:
+    """Return the definitions of a file without a grammar; each ends before the next one of the same indent or less."""
     starts = []
     for number, line in enumerate(lines, 1):
         defined = definition_on(line, path, number)
@@ -298,13 +304,13 @@ def _by_look(path: str, lines: list[str]) -> list[Outlined]:
             starts.append((number, len(line) - len(line.lstrip()), defined.name, defined.kind))
     found = []
     for at, (number, indent, name, kind) in enumerate(starts):
-        later = (other for other, deep, *_ in starts[at + 1 :] if deep <= indent)
-        found.append(Outlined(name, kind, number, number, next(later, len(lines) + 1) - 1))
+        ends = (other for other, deep, *_ in starts[at + 1 :] if deep <= indent)
+        found.append(Outlined(name, kind, number, number, next(ends, len(lines) + 1) - 1))
     return found
 
 
-def _with_comment(one: Outlined, lines: list[str]) -> Outlined:
-    first = one.first
-    while first > 1 and one.line - first < 40 and _COMMENT_LINE.match(lines[first - 2]):
+def _with_comment(definition: Outlined, lines: list[str]) -> Outlined:
+    first = definition.first
+    while first > 1 and definition.line - first < _MOST_COMMENT_LINES and _COMMENT_LINE.match(lines[first - 2]):
         first -= 1
-    return one if first == one.first else replace(one, first=first)
+    return definition if first == definition.first else replace(definition, first=first)

@@ -35,11 +35,13 @@ class SourceTree:
         self.deadline = deadline
         # A given path must be plain and below the root: links and ways out are not followed.
         real = os.path.realpath(root)
-        below = (path for path in only or () if is_inside(os.path.realpath(root / path), real))
-        self._only = None if only is None else sorted(path for path in below if not (root / path).is_symlink())
+        below_root = (path for path in only or () if is_inside(os.path.realpath(root / path), real))
+        self._given_paths = (
+            None if only is None else sorted(path for path in below_root if not (root / path).is_symlink())
+        )
         # Results of earlier searches.
         self._matches: dict[tuple[object, ...], tuple[list[TextMatch], str]] = {}
-        self._words: dict[frozenset[str], dict[str, dict[str, list[int]]]] = {}  # by stems
+        self._files_by_stems: dict[frozenset[str], dict[str, dict[str, list[int]]]] = {}  # with the lines of each stem
         self._texts: dict[str, str | None] = {}
         self._ranked: dict[tuple[str, frozenset[WantedWord]], list[RankedPassage]] = {}
 
@@ -50,7 +52,7 @@ class SourceTree:
 
     @cached_property
     def _listed(self) -> tuple[list[str], bool]:
-        return (self._only, False) if self._only is not None else list_files(self.root, self.seconds_left)
+        return (self._given_paths, False) if self._given_paths is not None else list_files(self.root, self.seconds_left)
 
     @property
     def files(self) -> list[str]:
@@ -76,7 +78,7 @@ class SourceTree:
         if key not in self._matches:
             self._matches[key] = matches(
                 self.root, patterns, self.seconds_left, ignore_case=ignore_case, multiline=multiline,
-                paths=paths or self._only or (),
+                paths=paths or self._given_paths or (),
             )  # fmt: skip
         return self._matches[key]
 
@@ -85,9 +87,9 @@ class SourceTree:
         key = question, frozenset(words)
         if key not in self._ranked:
             stems = frozenset(stem for word in words for stem in (word.stem, *word.synonyms))
-            if stems not in self._words:
-                self._words[stems] = find_words(self.root, stems, self.seconds_left, self._only)
-            hits = self._words[stems]
+            if stems not in self._files_by_stems:
+                self._files_by_stems[stems] = find_words(self.root, stems, self.seconds_left, self._given_paths)
+            hits = self._files_by_stems[stems]
             self._ranked[key] = rank_passages(
                 self.root, question, words, hits, len(self.files), knowledge=self.is_knowledge, deadline=self.deadline
             )
@@ -110,12 +112,13 @@ class SourceTree:
 
     def defined(self, name: str) -> list[Definition]:
         """Return the lines that look like a definition of the name."""
-        return [one for one in _definitions(self.with_name(name)) if one.name == name]
+        return [definition for definition in _definitions(self.with_name(name)) if definition.name == name]
 
     def defined_in_another_case(self, name: str) -> list[Definition]:
         """Return the definitions of the name with other capitals."""
         hits, _ = self.matches([rf"\b{re.escape(name)}\b"], ignore_case=True)
-        return [one for one in _definitions(hits) if one.name != name and one.name.lower() == name.lower()]
+        found = (definition for definition in _definitions(hits) if definition.name.lower() == name.lower())
+        return [definition for definition in found if definition.name != name]
 
     def named(self, words: Sequence[str]) -> list[Definition]:
         """Return the definitions whose name is exactly these words, in any spelling."""
@@ -124,9 +127,9 @@ class SourceTree:
         keys = {glued(canonical_words(" ".join(words))), glued(words)}
         hits, _ = self.matches([phrase_pattern(words)], ignore_case=True, multiline=True)
         found = []
-        for one in _definitions(hits):
-            if not keys.isdisjoint({glued(canonical_words(one.name)), glued(split_words(one.name))}):
-                found.append(one)
+        for definition in _definitions(hits):
+            if not keys.isdisjoint({glued(canonical_words(definition.name)), glued(split_words(definition.name))}):
+                found.append(definition)
         return found
 
     def mistyped(self, name: str) -> str | None:
@@ -134,19 +137,22 @@ class SourceTree:
         if len(name) < _SHORTEST_MISTYPED or not re.fullmatch(r"[\w$]+", name):
             return None
         hits, _ = self.matches([rf"\b(?:{'|'.join(_one_edit_forms(name))})\b"], ignore_case=False)
-        near = {one.name for one in _definitions(hits) if one.kind != "heading" and one_edit(name, one.name)}
+        names = {definition.name for definition in _definitions(hits) if definition.kind != "heading"}
+        near = {defined for defined in names if one_edit(name, defined)}
         return near.pop() if len(near) == 1 else None
 
 
 def _definitions(hits: Iterable[TextMatch]) -> Iterator[Definition]:
+    """Yield the definitions on the lines of matches, by their look."""
     for hit in hits:
         for number, line in enumerate(hit.text.rstrip("\n").split("\n"), hit.line):
-            one = definition_on(line, hit.path, number)
-            if one is not None:
-                yield one
+            definition = definition_on(line, hit.path, number)
+            if definition is not None:
+                yield definition
 
 
 def _one_edit_forms(name: str) -> list[str]:
+    """Return patterns of the names that are one insertion, deletion, replacement or swap away."""
     sign = r"[\w$]"
     forms = []
     for at in range(len(name) + 1):
@@ -196,6 +202,7 @@ def matches(
 
 
 def _hits(output: bytes) -> Iterator[TextMatch]:
+    """Yield the matches in ripgrep's JSON."""
     for raw in output.splitlines():
         if not raw.startswith(b'{"type":"match"'):
             continue
@@ -206,7 +213,7 @@ def _hits(output: bytes) -> Iterator[TextMatch]:
         if not data.get("path") or not data.get("lines"):
             continue
         text = _text(data["lines"])
-        spans = tuple((one["start"], one["end"]) for one in data["submatches"])
+        spans = tuple((span["start"], span["end"]) for span in data["submatches"])
         if not text.isascii():  # ripgrep counts bytes
             encoded = text.encode("utf-8", "surrogateescape")
             spans = tuple((_characters(encoded[:start]), _characters(encoded[:end])) for start, end in spans)

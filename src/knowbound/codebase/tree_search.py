@@ -28,11 +28,11 @@ from knowbound.files import read_text, rg
 from knowbound.text.embedding import embed, similarity
 from knowbound.text.stems import stem
 
-_LOOKED_INTO = 200  # files whose lines with the words are compared
-_MOST_FILES = 32  # files of those that are cut into passages
+_COMPARED_FILES = 200  # files whose lines with the words are compared
+_CUT_FILES = 32  # files of those that are cut into passages
 _FILE_BYTES = 2_000_000
-_OUTPUT_BYTES = 48_000_000
-_PER_FILE = "80"  # matching lines of a file
+_MOST_OUTPUT_BYTES = 48_000_000
+_LINES_PER_FILE = "80"  # matching lines of a file
 # Files that people neither write nor read: translations, locks, bundles, drawings, recordings.
 _NOT_READ = tuple(
     part
@@ -40,15 +40,15 @@ _NOT_READ = tuple(
     for part in ("--glob", f"!*.{ending}")
 )
 _PATHS_GIVEN = 400  # paths that ripgrep is given; with more, all files are searched
-_WINDOW = 40
-_READ_CLOSELY = 80  # passages whose meaning is compared
-_K, _B, _USUAL_LENGTH = 1.2, 0.6, 120.0  # BM25; the length in words
-_IN_NAME, _ABOVE = 2.0, 0.8  # occurrences that a word in the name, or in a container or the path, is worth
-_RANK = (1.0, 0.7, 0.5, 0.35, 0.2)  # by source_rank
-_RANK_OF_KNOWLEDGE = (0.7, 0.6, 1.0, 0.5, 0.2)  # in a folder of documents
-_CHANGELOG = 0.35
-_SYNONYM = 0.45  # weight of a synonym, as a share of its word
-_MEANING = 1.0  # most that similarity in meaning counts beside the words
+_WINDOW_LINES = 40
+_PASSAGES_BY_MEANING = 80  # passages whose meaning is compared
+_K, _B, _USUAL_WORDS = 1.2, 0.6, 120.0  # BM25; the length in words
+_WORTH_IN_NAME, _WORTH_ABOVE = 2.0, 0.8  # occurrences that a word in the name, or in a container or the path, is worth
+_RANK_FACTORS = (1.0, 0.7, 0.5, 0.35, 0.2)  # by source_rank
+_KNOWLEDGE_RANK_FACTORS = (0.7, 0.6, 1.0, 0.5, 0.2)  # in a folder of documents
+_CHANGELOG_FACTOR = 0.35
+_SYNONYM_SHARE = 0.45  # weight of a synonym, as a share of its word
+_MOST_MEANING = 1.0  # most that similarity in meaning counts beside the words
 
 _FileLines: TypeAlias = dict[str, list[int]]  # lines of one file, by stem
 
@@ -82,18 +82,19 @@ def find_words(
     wanted = {word for word in words if word}
     arguments = ["--null", "--with-filename", "--no-heading", "--line-number", "--only-matching"]
     # ASCII word borders: Unicode borders take ten times as long on text in other scripts.
-    arguments += ["--no-unicode", "--no-messages", "--max-count", _PER_FILE, "--max-columns", "400", *_NOT_READ]
+    arguments += ["--no-unicode", "--no-messages", "--max-count", _LINES_PER_FILE, "--max-columns", "400", *_NOT_READ]
     if not wanted or (only is not None and not only):
         return {}
     arguments += ["-e", "|".join(_pattern(word) for word in sorted(wanted))]
     few = only if only is not None and len(only) <= _PATHS_GIVEN else None
-    ran = rg(root, [*arguments, "--", *(f"./{path}" for path in few or ("",))], seconds, _OUTPUT_BYTES)
+    ran = rg(root, [*arguments, "--", *(f"./{path}" for path in few or ("",))], seconds, _MOST_OUTPUT_BYTES)
     found = _by_file(ran.out, wanted)
-    kept = found.keys() if only is None else frozenset(only)
-    return {path: lines for path, lines in found.items() if path in kept}
+    searched = found.keys() if only is None else frozenset(only)
+    return {path: lines for path, lines in found.items() if path in searched}
 
 
 def _pattern(word: str) -> str:
+    """Return the pattern that finds a stem in any form, also as a part of a name."""
     if not word.isascii():
         return re.escape(word)
     # A word begins where a name begins, after an underscore, or with a capital inside a name.
@@ -101,21 +102,22 @@ def _pattern(word: str) -> str:
 
 
 def _by_file(output: bytes, wanted: set[str]) -> dict[str, _FileLines]:
+    """Return the wanted stems that ripgrep found, with their lines by file."""
     found: dict[str, _FileLines] = {}
-    head_before, here = b"", _FileLines()
+    head_before, lines_by_stem = b"", _FileLines()
     for raw in output.split(b"\n"):
         head, nul, rest = raw.partition(b"\0")
         if not nul:
             continue
         number, _, text = rest.partition(b":")
-        has = _stems_in(text) & wanted if len(text) < 200 else frozenset()
-        if not has:
+        stems = _stems_in(text) & wanted if len(text) < 200 else frozenset()
+        if not stems:
             continue
         if head != head_before:
             head_before = head
-            here = found.setdefault(head.decode("utf-8", "surrogateescape").removeprefix("./"), {})
-        for word in has:
-            here.setdefault(word, []).append(int(number or 0))
+            lines_by_stem = found.setdefault(head.decode("utf-8", "surrogateescape").removeprefix("./"), {})
+        for word in stems:
+            lines_by_stem.setdefault(word, []).append(int(number or 0))
     return found
 
 
@@ -139,43 +141,44 @@ def rank_passages(
     `files` is the number of files of the tree; `knowledge` says that documents are its product. After the deadline
     (`time.monotonic()`) no further file is cut.
     """
-    rank = _RANK_OF_KNOWLEDGE if knowledge else _RANK
-    weights = _weights(words, hits, max(files, 1))
+    rank = _KNOWLEDGE_RANK_FACTORS if knowledge else _RANK_FACTORS
+    weights = _word_weights(words, hits, max(files, 1))
     synonyms = {other: word for word in words for other in word.synonyms}
     promising = sorted(hits, key=lambda path: -_highest_score(hits[path], weights, synonyms) * _rank_factor(path, rank))
     candidates = [
         (_file_score(path, hits[path], weights, synonyms) * _rank_factor(path, rank), path)
-        for path in promising[:_LOOKED_INTO]
+        for path in promising[:_COMPARED_FILES]
     ]
-    candidates.sort(key=lambda one: (-one[0], one[1]))
+    candidates.sort(key=lambda ranked: (-ranked[0], ranked[1]))
     found = []
-    for _, path in candidates[:_MOST_FILES]:
+    for _, path in candidates[:_CUT_FILES]:
         if time.monotonic() > deadline:
             break
         for passage in _passages_now(root, path):
-            score, has = _score(passage, words, weights)
+            score, has = _passage_score(passage, words, weights)
             if score > 0:
                 found.append(RankedPassage(passage, score * _rank_factor(path, rank), has))
-    found.sort(key=lambda one: (-one.score, one.passage.path, one.passage.first))
+    found.sort(key=lambda ranked: (-ranked.score, ranked.passage.path, ranked.passage.first))
     return _by_meaning(question, found, weights)
 
 
 def _by_meaning(question: str, found: list[RankedPassage], weights: Mapping[str, float]) -> list[RankedPassage]:
     """Order the first passages by words and meaning; the fewer words they have, the more the meaning counts."""
-    closely, rest = found[:_READ_CLOSELY], found[_READ_CLOSELY:]
+    closely, others = found[:_PASSAGES_BY_MEANING], found[_PASSAGES_BY_MEANING:]
     if not closely:
         return []
     vector, best = embed(question), closely[0].score
-    met = max(sum(weights[word] for word in one.has) for one in closely) / (sum(weights.values()) or 1.0)
-    share = _MEANING * (1.0 - 0.7 * met)
+    # The more of the words the best passage has, the less their meaning has to tell.
+    met_share = max(sum(weights[word] for word in ranked.has) for ranked in closely) / (sum(weights.values()) or 1.0)
+    meaning_share = _MOST_MEANING * (1.0 - 0.7 * met_share)
 
-    def order(one: RankedPassage) -> float:
-        return -(one.score / best + share * similarity(vector, one.passage.meaning))
+    def order(ranked: RankedPassage) -> float:
+        return -(ranked.score / best + meaning_share * similarity(vector, ranked.passage.meaning))
 
-    return sorted(closely, key=lambda one: (order(one), one.passage.path, one.passage.first)) + rest
+    return sorted(closely, key=lambda ranked: (order(ranked), ranked.passage.path, ranked.passage.first)) + others
 
 
-def _weights(words: Sequence[WantedWord], hits: Mapping[str, _FileLines], files: int) -> dict[str, float]:
+def _word_weights(words: Sequence[WantedWord], hits: Mapping[str, _FileLines], files: int) -> dict[str, float]:
     """Return the weight of each word: the fewer files of the tree have it, the more."""
     found = {}
     for word in words:
@@ -188,7 +191,7 @@ def _highest_score(here: _FileLines, weights: Mapping[str, float], synonyms: Map
     """Return the score of all words of a file together: no passage of it can have more."""
     own = sum(weights[word] for word in here if word in weights)
     near = {synonyms[word].stem for word in here if word not in weights and word in synonyms}
-    return own + _SYNONYM * sum(weights[word] for word in near if word not in here)
+    return own + _SYNONYM_SHARE * sum(weights[word] for word in near if word not in here)
 
 
 def _file_score(path: str, here: _FileLines, weights: Mapping[str, float], synonyms: Mapping[str, WantedWord]) -> float:
@@ -198,48 +201,55 @@ def _file_score(path: str, here: _FileLines, weights: Mapping[str, float], synon
         weight = weights.get(word, 0.0)
         key = word
         if word not in weights and word in synonyms:
-            key, weight = synonyms[word].stem, _SYNONYM * weights[synonyms[word].stem]
+            key, weight = synonyms[word].stem, _SYNONYM_SHARE * weights[synonyms[word].stem]
         events += [(line, key, weight) for line in lines]
     events.sort()
-    inside: Counter[str] = Counter()
-    value: dict[str, float] = {}
+    hits_in_window: Counter[str] = Counter()
+    weight_of: dict[str, float] = {}
     best, begin = 0.0, 0
     for line, key, weight in events:
-        inside[key] += 1
-        value[key] = max(value.get(key, 0.0), weight)
-        while events[begin][0] < line - _WINDOW:
-            inside[events[begin][1]] -= 1
+        hits_in_window[key] += 1
+        weight_of[key] = max(weight_of.get(key, 0.0), weight)
+        while events[begin][0] < line - _WINDOW_LINES:
+            hits_in_window[events[begin][1]] -= 1
             begin += 1
-        total = sum(value[one] * count / (count + 0.6) for one, count in inside.items() if count)
+        total = sum(weight_of[key] * count / (count + 0.6) for key, count in hits_in_window.items() if count)
         best = max(best, total)
     in_path = sum(weight for word, weight in weights.items() if word in word_stems(path))
-    return best + 0.5 * in_path
+    return best + 0.5 * in_path  # a path says what a file is about, a line what is in it: half as much
 
 
-def _score(
+def _passage_score(
     passage: CodePassage, words: Sequence[WantedWord], weights: Mapping[str, float]
 ) -> tuple[float, frozenset[str]]:
-    length = _K * (1 - _B + _B * passage.words.total() / _USUAL_LENGTH)
-    name, above = word_stems(passage.name), word_stems(f"{passage.above} {passage.path}")
-    total, has = 0.0, set()
+    """Return the BM25 score of a passage, and the stems of the words that it has itself, not only by a synonym."""
+    length = _K * (1 - _B + _B * passage.words.total() / _USUAL_WORDS)
+    name_stems, above_stems = word_stems(passage.name), word_stems(f"{passage.above} {passage.path}")
+    total, found_stems = 0.0, set()
     for word in words:
-        count = passage.words[word.stem] + _IN_NAME * (word.stem in name) + _ABOVE * (word.stem in above)
+        count = (
+            passage.words[word.stem]
+            + _WORTH_IN_NAME * (word.stem in name_stems)
+            + _WORTH_ABOVE * (word.stem in above_stems)
+        )
         share = 1.0
         if count:
-            has.add(word.stem)
+            found_stems.add(word.stem)
         else:
-            count = max((passage.words[other] + _IN_NAME * (other in name) for other in word.synonyms), default=0.0)
-            share = _SYNONYM
+            count = max(
+                (passage.words[other] + _WORTH_IN_NAME * (other in name_stems) for other in word.synonyms), default=0.0
+            )
+            share = _SYNONYM_SHARE
         if count:
             total += share * weights[word.stem] * count * (_K + 1) / (count + length)
     if total:
-        met = sum(weights[word] for word in has) / (sum(weights.values()) or 1.0)
-        total *= 0.6 + 0.4 * met
-    return total, frozenset(has)
+        met_share = sum(weights[word] for word in found_stems) / (sum(weights.values()) or 1.0)
+        total *= 0.6 + 0.4 * met_share  # many words once are worth more than one word often
+    return total, frozenset(found_stems)
 
 
 def _rank_factor(path: str, rank: Sequence[float]) -> float:
-    return _CHANGELOG if is_changelog(path) else rank[source_rank(path)]
+    return _CHANGELOG_FACTOR if is_changelog(path) else rank[source_rank(path)]
 
 
 @lru_cache(maxsize=400)
@@ -259,8 +269,8 @@ def _passages_now(root: Path, path: str) -> tuple[CodePassage, ...]:
 
 def passage_at(root: Path, path: str, line: int) -> CodePassage | None:
     """Return the smallest passage of a file that has the line."""
-    holding = [one for one in _passages_now(root, path) if one.first <= line <= one.last]
-    return min(holding, key=lambda one: one.last - one.first, default=None)
+    holding = [passage for passage in _passages_now(root, path) if passage.first <= line <= passage.last]
+    return min(holding, key=lambda passage: passage.last - passage.first, default=None)
 
 
 def wanted_word(text: str) -> WantedWord:

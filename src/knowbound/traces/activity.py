@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 
@@ -89,81 +88,90 @@ class SessionActivity(msgspec.Struct):
 
 def activity_of(events: Iterable[Event], first: Start) -> SessionActivity:
     """Return what the events of one session show."""
-    found = SessionActivity(first.session, first.agent, first.project, first.time, first.branch)
+    activity = SessionActivity(first.session, first.agent, first.project, first.time, first.branch)
     for event in events:
         match event:
             case Start():
-                found.session = found.session or event.session
-                found.agent = found.agent or event.agent
-                found.project = found.project or event.project
-                found.started = found.started or event.time
-                found.branch = found.branch or event.branch
+                activity.session = activity.session or event.session
+                activity.agent = activity.agent or event.agent
+                activity.project = activity.project or event.project
+                activity.started = activity.started or event.time
+                activity.branch = activity.branch or event.branch
             case Prompt():
-                found.started = found.started or event.time
-                _add(found, ActivityRecord(RecordKind.PROMPT, event.line, event.text[:_LONGEST]))
+                activity.started = activity.started or event.time
+                _add(activity, ActivityRecord(RecordKind.PROMPT, event.line, event.text[:_LONGEST]))
             case Skill():
-                _add(found, ActivityRecord(RecordKind.SKILL, event.line, event.name))
+                _add(activity, ActivityRecord(RecordKind.SKILL, event.line, event.name))
             case Step():
                 for said in event.said:
                     words = ActivityRecord(RecordKind.SAID, said.line or event.line, said.text[:_LONGEST])
-                    _add(found, words, event.agent_id)
+                    _add(activity, words, event.agent_id)
                 for call in event.calls:
-                    for record in _records(call, found.project):
+                    for record in _records_of_call(call, activity.project):
                         record.call_id = call.id
-                        _add(found, record, event.agent_id)
+                        _add(activity, record, event.agent_id)
                     if call.outcome is Outcome.REJECTED and (refusal := SAID_INSTEAD.search(call.text[-_LONGEST:])):
-                        _add(found, ActivityRecord(RecordKind.PROMPT, call.line, refusal["said"].strip()))
-                    found.calls += 1
-    return found
+                        _add(activity, ActivityRecord(RecordKind.PROMPT, call.line, refusal["said"].strip()))
+                    activity.calls += 1
+    return activity
 
 
-def _add(found: SessionActivity, record: ActivityRecord, agent_id: str = "") -> None:
-    record.calls_before, record.agent_id, record.order = found.calls, agent_id, len(found.records)
-    found.records.append(record)
+def _add(activity: SessionActivity, record: ActivityRecord, agent_id: str = "") -> None:
+    """Add a record with its place in the session."""
+    record.calls_before, record.agent_id, record.order = activity.calls, agent_id, len(activity.records)
+    activity.records.append(record)
 
 
-def _records(call: ToolCall, project: str) -> Iterator[ActivityRecord]:
-    given = call.input or {}
+def _records_of_call(call: ToolCall, project: str) -> Iterator[ActivityRecord]:
+    """Yield what a call did: `done` unless it was refused or cancelled, `ok` unless it failed."""
+    input_ = call.input or {}
     done = call.outcome not in _NOT_DONE
     ok = call.outcome not in (Outcome.ERROR, Outcome.TIMEOUT)
     match call.kind:
         case ToolKind.EDIT:
-            yield from _edits(call, given, project, ok=ok, done=done)
+            yield from _records_of_edit(call, project, ok=ok, done=done)
         case ToolKind.READ:
-            path = relative_to(call.query or first_text(given, PATH_KEYS), project)
+            path = relative_to(call.query or first_text(input_, PATH_KEYS), project)
             ok = ok and call.outcome is not Outcome.MISSING
             yield ActivityRecord(RecordKind.READ, call.line, path=path, ok=ok, done=done, tool=call.name)
-        case ToolKind.SEARCH | ToolKind.LIST if not first_text(given, COMMAND_KEYS):
-            shown = call.query + (f" in {relative_to(call.where, project)}" if call.where else "")
+        case ToolKind.SEARCH | ToolKind.LIST if not first_text(input_, COMMAND_KEYS):
+            text = call.query + (f" in {relative_to(call.where, project)}" if call.where else "")
             ok = ok and call.outcome is Outcome.OK
             yield ActivityRecord(
-                RecordKind.SEARCH, call.line, shown[:_LONGEST], output=_shown(call), ok=ok, done=done, tool=call.name
+                RecordKind.SEARCH,
+                call.line,
+                text[:_LONGEST],
+                output=_output_of(call),
+                ok=ok,
+                done=done,
+                tool=call.name,
             )
-        case _ if text := first_text(given, COMMAND_KEYS):
-            yield from _command(call, text[:_LONGEST], project, ok=ok, done=done)
+        case _ if text := first_text(input_, COMMAND_KEYS):
+            yield from _records_of_command(call, text[:_LONGEST], project, ok=ok, done=done)
         case _:
-            shown = msgspec.json.encode(given).decode("utf-8", "replace") if given else call.query
+            text = msgspec.json.encode(input_).decode("utf-8", "replace") if input_ else call.query
             is_skill = call.name.lower() == "skill"
             kind = RecordKind.SKILL if is_skill else RecordKind.OTHER
-            name = first_text(given, ("skill", "command", "name")) if is_skill else ""
-            yield ActivityRecord(kind, call.line, name or shown[:_LONGEST], ok=ok, done=done, tool=call.name)
+            name = first_text(input_, ("skill", "command", "name")) if is_skill else ""
+            yield ActivityRecord(kind, call.line, name or text[:_LONGEST], ok=ok, done=done, tool=call.name)
 
 
-def _shown(call: ToolCall) -> str:
+def _output_of(call: ToolCall) -> str:
     """Return what a call printed, as far as it is looked at."""
     return call.text[:_LONGEST] if call.outcome is not Outcome.UNKNOWN else ""
 
 
-def _command(call: ToolCall, text: str, project: str, *, ok: bool, done: bool) -> Iterator[ActivityRecord]:
-    simple = tuple(commands(parse(text)))
-    output = _shown(call)
+def _records_of_command(call: ToolCall, text: str, project: str, *, ok: bool, done: bool) -> Iterator[ActivityRecord]:
+    """Yield a command line, then an edit for each file that it writes by a redirection or `sed -i`."""
+    simple_commands = tuple(commands(parse(text)))
+    output = _output_of(call)
     yield ActivityRecord(
-        RecordKind.COMMAND, call.line, text, output=output, ok=ok, done=done, tool=call.name, commands=simple
+        RecordKind.COMMAND, call.line, text, output=output, ok=ok, done=done, tool=call.name, commands=simple_commands
     )
-    for one in simple:  # files that a command writes
-        targets = [redirect.target for redirect in one.redirects if redirect.operator in _REDIRECTED]
-        if one.program == "sed" and any(word.startswith("-i") or word == "--in-place" for word in one.texts):
-            targets += [word for word in one.texts if extension(word)]
+    for command in simple_commands:  # files that a command writes
+        targets = [redirect.target for redirect in command.redirects if redirect.operator in _REDIRECTED]
+        if command.program == "sed" and any(word.startswith("-i") or word == "--in-place" for word in command.texts):
+            targets += [word for word in command.texts if extension(word)]
         for target in targets:
             if not target.startswith(("/dev/", "/tmp/", "&")):
                 yield ActivityRecord(
@@ -171,19 +179,21 @@ def _command(call: ToolCall, text: str, project: str, *, ok: bool, done: bool) -
                 )
 
 
-def _edits(call: ToolCall, given: dict[str, Any], project: str, *, ok: bool, done: bool) -> Iterator[ActivityRecord]:
-    patch = first_text(given, _PATCH_KEYS)
+def _records_of_edit(call: ToolCall, project: str, *, ok: bool, done: bool) -> Iterator[ActivityRecord]:
+    """Yield a record for each file of a patch, or one for an edit by its old and new text."""
+    input_ = call.input or {}
+    patch = first_text(input_, _PATCH_KEYS)
     patched = list(_PATCHED.finditer(patch[:_LONGEST]))
-    for at, found in enumerate(patched):
+    for at, file_mark in enumerate(patched):
         end = patched[at + 1].start() if at + 1 < len(patched) else len(patch)
-        added = "\n".join(_ADDED.findall(patch[found.end() : end]))
-        path = relative_to(found[1].strip(), project)
+        added = "\n".join(_ADDED.findall(patch[file_mark.end() : end]))
+        path = relative_to(file_mark[1].strip(), project)
         yield ActivityRecord(RecordKind.EDIT, call.line, added, path, ok=ok, done=done and ok, tool=call.name)
     if patched:
         return
-    path = relative_to(first_text(given, PATH_KEYS) or call.query, project)
-    parts = given.get("edits")
-    edits = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else [given]
+    path = relative_to(first_text(input_, PATH_KEYS) or call.query, project)
+    parts = input_.get("edits")
+    edits = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else [input_]
     text = "\n".join(first_text(edit, NEW_KEYS) or first_text(edit, _CONTENT_KEYS) for edit in edits)
     old = "\n".join(first_text(edit, OLD_KEYS) for edit in edits)
     yield ActivityRecord(

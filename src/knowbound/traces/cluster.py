@@ -29,7 +29,7 @@ _LOCAL = re.compile(r"local:([1-9]\d{0,2})")
 _LOOPBACK = re.compile(r"tcp://(?:127\.\d+\.\d+\.\d+|localhost|\[::1\]):\d+")
 _CONNECT_SECONDS = 20.0
 _PART_BYTES, _PART_SESSIONS = 4_000_000, 50  # of one task: small sessions go together
-_WAITING = 4  # tasks that wait for each worker: more would stay in the scheduler's memory
+_WAITING_PER_WORKER = 4  # tasks that wait for each worker: more would stay in the scheduler's memory
 _SECRETS = re.compile(r"password|_url$|_token$")
 
 Work = TypeVar("Work")
@@ -96,22 +96,22 @@ def read_on_cluster(
     parts = iter(_parts(work, size_of))
     with ExitStack() as stack:
         client = _connected(settings, stack)
-        most = _WAITING * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+        most_submitted = _WAITING_PER_WORKER * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
 
-        def submit() -> list[Any]:
+        def submit_next() -> list[Any]:
             for part in parts:
-                files = [file for one in part for file in files_of(one)]
+                files = [file for piece in part for file in files_of(piece)]
                 return [client.submit(read_part, read_one, part, files, sent, code_version(), pure=False)]
             return []
 
-        waiting = as_completed([future for _ in range(most) for future in submit()])
+        waiting = as_completed([future for _ in range(most_submitted) for future in submit_next()])
         for future in waiting:
             try:
                 found = future.result()
             except Exception as error:
                 raise _refusal(error) from error
-            for one in submit():
-                waiting.add(one)
+            for submitted in submit_next():
+                waiting.add(submitted)
             yield from found
 
 
@@ -128,26 +128,28 @@ def read_part(
     for file in files:
         if not address_of(file) and not os.path.lexists(file):
             raise RefusedWorkerError(f"it does not see {file}. Mount the traces there, or give an s3:// address")
-    return [read_one(one, settings) for one in part]
+    return [read_one(piece, settings) for piece in part]
 
 
 def _parts(work: Sequence[Work], size_of: Callable[[Work], int]) -> Iterator[list[Work]]:
     """Yield the work in parts; the order stays, so that the largest sessions come first."""
     part: list[Work] = []
     size = 0
-    for one in work:
-        if part and (size + size_of(one) > _PART_BYTES or len(part) == _PART_SESSIONS):
+    for piece in work:
+        if part and (size + size_of(piece) > _PART_BYTES or len(part) == _PART_SESSIONS):
             yield part
             part, size = [], 0
-        part.append(one)
-        size += size_of(one)
+        part.append(piece)
+        size += size_of(piece)
     if part:
         yield part
 
 
 def _without_secrets(settings: Settings) -> Settings:
     """Return the settings without addresses and passwords of stores: no worker writes to one."""
-    empty: dict[str, Any] = {one.name: one.default for one in fields(settings) if _SECRETS.search(one.name)}
+    empty: dict[str, Any] = {
+        setting.name: setting.default for setting in fields(settings) if _SECRETS.search(setting.name)
+    }
     return replace(settings, cluster_address="", **empty)
 
 
@@ -167,6 +169,7 @@ def _start_fork_server() -> None:
 
 
 def _connected(settings: Settings, stack: ExitStack) -> Any:
+    """Return a client of the cluster: of workers started here for local:N, else of the one at the address."""
     import dask  # noqa: PLC0415
     from distributed import Client, LocalCluster, Security  # noqa: PLC0415
 

@@ -78,7 +78,9 @@ def scan(paths: Iterable[Path], keep_days: int = 0) -> tuple[list[FoundFile], li
     left_out: list[str] = []
     for path in paths:
         if address := address_of(path):
-            found |= {one.path: FoundFile(one.path, one.size, one.stamp) for one in list_address(address)}
+            found |= {
+                remote.path: FoundFile(remote.path, remote.size, remote.stamp) for remote in list_address(address)
+            }
             continue
         try:
             str(path).encode()
@@ -99,10 +101,10 @@ def scan(paths: Iterable[Path], keep_days: int = 0) -> tuple[list[FoundFile], li
             found[real] = FoundFile(real, info.st_size, info.st_mtime_ns)
         else:
             raise InputError("no-such-path", f"Cannot read {path}: it is neither a file nor a folder.")
-    odd = [name for name in sorted(found) if _as_text(name) != name]
-    for name in odd:
+    not_utf8 = [name for name in sorted(found) if _as_text(name) != name]
+    for name in not_utf8:
         del found[name]
-    left_out += [f"{name} has a name that is not UTF-8 and was not read" for name in odd]
+    left_out += [f"{name} has a name that is not UTF-8 and was not read" for name in not_utf8]
     _join_write_ahead(found)
     left_out += _drop_old(found, oldest_kept(keep_days))
     sys.audit("knowbound.folders", {os.path.dirname(name) for name in found})  # for a receipt (cli/receipts.py)
@@ -111,8 +113,8 @@ def scan(paths: Iterable[Path], keep_days: int = 0) -> tuple[list[FoundFile], li
 
 def _drop_old(found: dict[str, FoundFile], oldest: str) -> list[str]:
     """Drop files that changed last before a day, and say so. A mark that is no time shows no age (remote_files.py)."""
-    first = int(datetime.fromisoformat(oldest).replace(tzinfo=UTC).timestamp() * 1e9) if oldest else 0
-    old = [name for name, file in found.items() if _YEAR_2001 < file.mtime_ns < first]
+    oldest_ns = int(datetime.fromisoformat(oldest).replace(tzinfo=UTC).timestamp() * 1e9) if oldest else 0
+    old = [name for name, file in found.items() if _YEAR_2001 < file.mtime_ns < oldest_ns]
     for name in old:
         del found[name]
     return [f"{counted(len(old), 'file')} from before {oldest} were not read (store.keep_days)"] if old else []
@@ -176,11 +178,11 @@ def _originals(members: Iterable[Member]) -> dict[tuple[str, str], tuple[str, st
     for member in members:
         if member.root and member.session and not member.agent_id:
             by_root.setdefault((member.reader, member.root), []).append(member)
-    found: dict[tuple[str, str], tuple[str, str]] = {}
+    originals: dict[tuple[str, str], tuple[str, str]] = {}
     for (reader, _), alike in by_root.items():
-        first = min(alike, key=lambda one: (one.time, one.file.path))
-        found |= {(reader, one.session): (reader, first.session) for one in alike}
-    return found
+        first = min(alike, key=lambda member: (member.time, member.file.path))
+        originals |= {(reader, member.session): (reader, first.session) for member in alike}
+    return originals
 
 
 def knowledge_files(root: Path, globs: tuple[str, ...]) -> tuple[list[str], list[str]]:

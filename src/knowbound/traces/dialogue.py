@@ -109,8 +109,8 @@ def message_of(raw: object, id_: str, line: int = 0) -> Message | None:
     if role == "tool" and not _has_parts(content):
         return Message(role, id_, results=(_result(raw, content),), time=time, line=line)
     texts, requests, results = read_parts(content)
-    asked = raw.get("tool_calls")
-    requests += [_request(call) for call in asked if isinstance(call, dict)] if isinstance(asked, list) else []
+    calls = raw.get("tool_calls")
+    requests += [_request(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     if isinstance(legacy := raw.get("function_call"), dict):
         requests.append(_request(legacy))
     return Message(role, id_, tuple(texts), tuple(requests), tuple(results), kind == "message", time, line)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from knowbound.core.trace import Injection
 
-_MOST = 200  # items of one text
+_MOST_ITEMS = 200  # items of one text
 _LONGEST_ID = 200  # characters
 _MOST_INTRODUCTION = 6  # lines before the first entry of a list
 # Names of fields in the documents, attributes and tables of memory tools, best first.
@@ -86,9 +86,9 @@ def other_items(injection: Injection) -> OtherItems:
         return OtherItems(())
     if source in ("memory", "relevant_memories") and injection.path:
         front = _FRONT_MATTER.match(text)
-        named = _NAME.search(front[1]) if front else None
+        name = _NAME.search(front[1]) if front else None
         content = (text[front.end() :] if front else text).strip()
-        id_ = named[1].strip("\"'") if named else injection.path.rpartition("/")[2]
+        id_ = name[1].strip("\"'") if name else injection.path.rpartition("/")[2]
         return OtherItems((OtherItem(content, _id(id_)),) if content else ())
     if source.startswith("hook") or injection.path.endswith("/MEMORY.md"):
         return items_of_text(text)
@@ -98,11 +98,13 @@ def other_items(injection: Injection) -> OtherItems:
 def items_of_text(text: str) -> OtherItems:
     """Return the items of a text by the first shape that fits."""
     text = text.replace("\r\n", "\n")
-    for shape in (_of_json, _of_elements, _of_numbered_lines, _of_sections, _of_dated_sections, _of_list):
-        items = [item for item in shape(text) if item.content][:_MOST]
+    for items_of_shape in (_of_json, _of_elements, _of_numbered_lines, _of_sections, _of_dated_sections, _of_list):
+        items = [item for item in items_of_shape(text) if item.content][:_MOST_ITEMS]
         if items:
-            inside = {line for item in items for line in item.content.split("\n")}
-            around = "\n".join(line for line in text.split("\n") if not any(part in line for part in inside if part))
+            item_lines = {line for item in items for line in item.content.split("\n")}
+            around = "\n".join(
+                line for line in text.split("\n") if not any(part in line for part in item_lines if part)
+            )
             store = _STORE.search(around)
             return OtherItems(tuple(items), store[1].lower() if store else "")
     return OtherItems(())
@@ -112,22 +114,22 @@ def _id(value: object) -> str:
     return str(value).strip().removeprefix("#")[:_LONGEST_ID]
 
 
-def _of_fields(fields: Mapping[str, Any], content: str = "") -> OtherItem | None:
+def _item_of_fields(fields: Mapping[str, Any], content: str = "") -> OtherItem | None:
     """Return the item of a record; None if no field of it has a text."""
-    known = {name.lower(): value for name, value in fields.items()}
+    by_name = {name.lower(): value for name, value in fields.items()}
 
     def first(names: Iterable[str]) -> Any:
-        return next((known[name] for name in names if known.get(name) not in (None, "")), "")
+        return next((by_name[name] for name in names if by_name.get(name) not in (None, "")), "")
 
-    content = content or next((known[name] for name in _CONTENT if isinstance(known.get(name), str)), "")
+    content = content or next((by_name[name] for name in _CONTENT if isinstance(by_name.get(name), str)), "")
     if not content.strip():
         return None
     source = first(_SOURCE)
     origin = source if isinstance(source, str) else ""
-    return OtherItem(content.strip(), _id(first(_ID)), origin, _share(first(_CONFIDENCE)))
+    return OtherItem(content.strip(), _id(first(_ID)), origin, _confidence_in(first(_CONFIDENCE)))
 
 
-def _share(value: Any) -> float | None:
+def _confidence_in(value: Any) -> float | None:
     """Return a confidence from 0 to 1; a percentage in words counts as one."""
     if isinstance(value, str):
         percent = _PERCENT.fullmatch(value.strip())
@@ -164,7 +166,7 @@ def _records(document: Any) -> Iterator[OtherItem]:
         for part in document:
             yield from _records(part)
     elif isinstance(document, dict):
-        item = _of_fields(document)
+        item = _item_of_fields(document)
         if item is not None:
             yield item
             return
@@ -188,17 +190,17 @@ def _of_elements(text: str) -> Iterator[OtherItem]:
     """Yield elements that have an id, or that are repeated; the outermost, and the list inside a repeated one."""
     elements = list(_elements(text))
     counts: dict[str, int] = {}
-    for one in elements:
-        counts[one.tag] = counts.get(one.tag, 0) + 1
+    for element in elements:
+        counts[element.tag] = counts.get(element.tag, 0) + 1
     end = 0
-    for one in elements:
-        has_id = any(name in one.fields for name in _ID)
-        if one.start < end or not (has_id or counts[one.tag] > 1):
+    for element in elements:
+        has_id = any(name in element.fields for name in _ID)
+        if element.start < end or not (has_id or counts[element.tag] > 1):
             continue
-        end = one.end
-        inside = () if has_id else items_of_text(one.content).items
-        item = _of_fields(one.fields, _without_tags(one.content))
-        yield from inside or ([item] if item else [])
+        end = element.end
+        nested_items = () if has_id else items_of_text(element.content).items
+        item = _item_of_fields(element.fields, _without_tags(element.content))
+        yield from nested_items or ([item] if item else [])
 
 
 def _elements(text: str) -> Iterator[_Element]:
@@ -212,7 +214,7 @@ def _elements(text: str) -> Iterator[_Element]:
 
 def _without_tags(content: str) -> str:
     """Return the text of an element without the tags of the elements in it; `List<String>` stays."""
-    for tag in {one.tag for one in _elements(content)}:
+    for tag in {element.tag for element in _elements(content)}:
         content = re.sub(rf"</?{re.escape(tag)}(?:\s[^<>]*)?>", "\n", content, flags=re.IGNORECASE)
     return html.unescape("\n".join(line for line in map(str.strip, content.split("\n")) if line))
 
@@ -231,7 +233,7 @@ def _of_numbered_lines(text: str) -> Iterator[OtherItem]:
             if not header:
                 header = [cell.lower() for cell in cells]
             elif not all(set(cell) <= set("-: ") for cell in cells) and len(cells) == len(header) and "id" in header:
-                item = _of_fields(dict(zip(header, cells, strict=True)) | {"type": ""})
+                item = _item_of_fields(dict(zip(header, cells, strict=True)) | {"type": ""})
                 if item is not None:
                     yield from [last] if last else []
                     last, has_detail = item, False
@@ -265,21 +267,21 @@ class _Entry(NamedTuple):
 
 def _of_list(text: str) -> Iterator[OtherItem]:
     """Yield the entries of a text that is a list: no paragraph after its first entry, apart from a closing one."""
-    entries, introduction, between = _entries(text.split("\n"))
-    if between <= 1 and introduction <= _MOST_INTRODUCTION:
-        yield from (_entry("\n".join(entry.lines)) for entry in entries)
+    entries, introduction, loose_paragraphs = _entries(text.split("\n"))
+    if loose_paragraphs <= 1 and introduction <= _MOST_INTRODUCTION:
+        yield from (_item_of_entry("\n".join(entry.lines)) for entry in entries)
 
 
 def _entries(lines: Sequence[str]) -> tuple[list[_Entry], int, int]:
-    """Return the entries of a list, the lines before the first, and the paragraphs after it that belong to none.
+    """Return the entries of a list, the number of lines before the first, and of later paragraphs that are in none.
 
     Whatever is between two entries of a numbered list belongs to the first of them, if their numbers follow.
     """
     entries: list[_Entry] = []
     introduction, is_open, was_blank = 0, False, True
-    apart: list[str] = []  # lines since the last entry that belong to none
-    between = paragraphs = 0
-    closes = any(_OWN_ID.search(line) for line in lines)
+    loose_lines: list[str] = []  # lines since the last entry that belong to none
+    loose_paragraphs = new_paragraphs = 0
+    end_with_id = any(_OWN_ID.search(line) for line in lines)
     for line in lines:
         bare = line.strip()
         if not bare:
@@ -287,7 +289,7 @@ def _entries(lines: Sequence[str]) -> tuple[list[_Entry], int, int]:
             continue
         last = entries[-1] if entries else None
         mark = _ENTRY.match(bare)
-        if mark and closes and last and is_open and not _OWN_ID.search("\n".join(last.lines)):
+        if mark and end_with_id and last and is_open and not _OWN_ID.search("\n".join(last.lines)):
             mark = None  # entries end with their ids
         if _TAG_LINE.fullmatch(bare) or _MARKER_LINE.fullmatch(bare) or _HEADING.match(bare):
             is_open = False
@@ -296,24 +298,24 @@ def _entries(lines: Sequence[str]) -> tuple[list[_Entry], int, int]:
         elif mark and not (is_open and last and _indent(line) > last.indent):
             number = int(mark[0].rstrip(" \t.)")) if mark[0][0].isdigit() else 0
             if last and number and _follows(last, line, mark):
-                last.lines.extend(apart)
+                last.lines.extend(loose_lines)
             else:
-                between += paragraphs
-            if between > 1:
-                return entries, introduction, between
-            apart, paragraphs = [], 0
+                loose_paragraphs += new_paragraphs
+            if loose_paragraphs > 1:
+                return entries, introduction, loose_paragraphs
+            loose_lines, new_paragraphs = [], 0
             entries.append(_Entry(_indent(line), number, [bare[mark.end() :]]))
             is_open = True
         elif last and is_open and (not was_blank or line[0].isspace()) and _indent(line) >= min(last.indent, 1):
             last.lines.append(bare)
         elif last:
-            paragraphs += was_blank or not apart
-            apart.append(bare)
+            new_paragraphs += was_blank or not loose_lines
+            loose_lines.append(bare)
             is_open = False
         else:
             introduction += 1
         was_blank = False
-    return entries, introduction, between + paragraphs
+    return entries, introduction, loose_paragraphs + new_paragraphs
 
 
 def _follows(last: _Entry, line: str, mark: re.Match[str]) -> bool:
@@ -335,26 +337,28 @@ def _of_sections(text: str) -> Iterator[OtherItem]:
         yield from (OtherItem(part.strip()) for part in parts)
         return
     sections = _sections(text)
-    for at, one in enumerate(sections):
-        counted = _COUNT.search(one.title)
-        end = next((later for later in range(at + 1, len(sections)) if sections[later].level <= one.level), None)
-        below = sections[at + 1 : end]
+    for number, section in enumerate(sections):
+        counted = _COUNT.search(section.title)
+        end = next(
+            (later for later in range(number + 1, len(sections)) if sections[later].level <= section.level), None
+        )
+        below = sections[number + 1 : end]
         if counted and below and len(below) == int(counted[1]):
             yield from (OtherItem(other.body, _id(other.title)) for other in below if other.body)
             continue
-        entries, introduction, _ = _entries(one.body.split("\n"))
-        items = [_entry("\n".join(entry.lines)) for entry in entries]
-        named = [item for item in items if item.id]
-        if counted and len(named) == int(counted[1]):
-            yield from named
+        entries, introduction, _ = _entries(section.body.split("\n"))
+        items = [_item_of_entry("\n".join(entry.lines)) for entry in entries]
+        with_id = [item for item in items if item.id]
+        if counted and len(with_id) == int(counted[1]):
+            yield from with_id
         elif len(items) > 1 and introduction <= 1 and all(item.origin or item.confidence is not None for item in items):
             yield from items
 
 
 def _of_dated_sections(text: str) -> Iterator[OtherItem]:
     """Yield sections whose titles end with a date, if there are several."""
-    dated = [one for one in _sections(text) if _DATED.search(one.title) and one.body]
-    yield from (OtherItem(f"{one.title}\n{one.body}") for one in dated if len(dated) > 1)
+    dated = [section for section in _sections(text) if _DATED.search(section.title) and section.body]
+    yield from (OtherItem(f"{section.title}\n{section.body}") for section in dated if len(dated) > 1)
 
 
 class _Section(NamedTuple):
@@ -377,7 +381,7 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _entry(text: str) -> OtherItem:
+def _item_of_entry(text: str) -> OtherItem:
     """Return an entry of a list, without the marks around its text: [source] [87%] … (id: 4, confidence: 0.9)."""
     if link := _LINK.match(text):
         rest = text[link.end() :]
@@ -389,7 +393,7 @@ def _entry(text: str) -> OtherItem:
         return item._replace(content=text[bold.end() :].strip(), id=item.id or _id(bold[1]))
     text = _SIGN.sub("", text, count=1) if _SIGN.match(text) else text
     if (share := _BARE_SHARE.match(text)) is not None:
-        item, text = item._replace(confidence=_share(share[1])), text[share.end() :]
+        item, text = item._replace(confidence=_confidence_in(share[1])), text[share.end() :]
     while mark := _MARK.match(text) or (_AGE.match(text) if item.origin else None):
         if mark.re is _MARK:
             item = _marked(item, mark[1], is_leading=True)
@@ -405,12 +409,12 @@ def _marked(item: OtherItem, mark: str, *, is_leading: bool) -> OtherItem:
     """Return the item with the confidence, id or origin in a mark: `87%`, `id: 4, confidence: 0.9`, `notes.md`."""
     percent, share = _PERCENT.fullmatch(mark.strip()), _SHARE.search(mark)
     if percent:
-        item = item._replace(confidence=_share(f"{percent[1]}%"))
+        item = item._replace(confidence=_confidence_in(f"{percent[1]}%"))
     elif share:
-        item = item._replace(confidence=_share(share[1]))
-    named = _NAMED_ID.search(mark) or _UUID.fullmatch(mark.strip())
-    if named:
-        item = item._replace(id=_id(named[1] if named.re is _NAMED_ID else named[0]))
-    if is_leading and not (percent or share or named) and not item.origin:
+        item = item._replace(confidence=_confidence_in(share[1]))
+    id_mark = _NAMED_ID.search(mark) or _UUID.fullmatch(mark.strip())
+    if id_mark:
+        item = item._replace(id=_id(id_mark[1] if id_mark.re is _NAMED_ID else id_mark[0]))
+    if is_leading and not (percent or share or id_mark) and not item.origin:
         item = item._replace(origin=mark.strip())
     return item

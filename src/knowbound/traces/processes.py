@@ -20,9 +20,10 @@ from typing import TypeVar
 Work = TypeVar("Work")
 Done = TypeVar("Done")
 
-_WAITING = 4  # pieces of work that wait for each process
-_NUMBER = 4  # bytes of the number of a piece, and of the length of an answer
-_SELDOM = (500_000, 20, 20)  # reading makes many values and no cycles: looking for them all the time costs 10%
+_WAITING_PER_PROCESS = 4  # pieces of work that wait for each process
+_NUMBER_BYTES = 4  # bytes of the number of a piece, and of the length of an answer
+# Reading makes many values and no cycles: looking for them all the time costs 10%.
+_RARE_COLLECTION = (500_000, 20, 20)
 
 
 def can_fork() -> bool:
@@ -35,7 +36,7 @@ def collecting_seldom() -> Iterator[None]:
     """Look for cycles of garbage less often, and never among what is there already."""
     before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(*_SELDOM)
+    gc.set_threshold(*_RARE_COLLECTION)
     try:
         yield
     finally:
@@ -45,6 +46,7 @@ def collecting_seldom() -> Iterator[None]:
 
 def done_in_processes(work: Sequence[Work], do: Callable[[Work], Done], jobs: int) -> Iterator[Done]:
     """Yield the result for each piece of work, in the order in which they are done."""
+    # Nothing is written to `alive`: its end tells the processes that this one has ended.
     (numbers, numbers_out), (alive, alive_out) = os.pipe(), os.pipe()
     workers: dict[int, int] = {}  # pipe of its answers → process
     waiting = iter(range(len(work)))
@@ -58,18 +60,18 @@ def done_in_processes(work: Sequence[Work], do: Callable[[Work], Done], jobs: in
             os.close(answers_out)
             workers[answers_in] = process
             answers.register(answers_in, select.POLLIN)
-        for number in islice(waiting, _WAITING * jobs):
-            os.write(numbers_out, number.to_bytes(_NUMBER, "little"))
-        left = len(work)
-        while left:
+        for number in islice(waiting, _WAITING_PER_PROCESS * jobs):
+            os.write(numbers_out, number.to_bytes(_NUMBER_BYTES, "little"))
+        unanswered = len(work)
+        while unanswered:
             for answered, _ in answers.poll():
-                size = int.from_bytes(_read(answered, _NUMBER), "little")
-                result, error = pickle.loads(_read(answered, size))  # made by our own process
+                size = int.from_bytes(_read_exactly(answered, _NUMBER_BYTES), "little")
+                result, error = pickle.loads(_read_exactly(answered, size))  # made by our own process
                 for number in islice(waiting, 1):
-                    os.write(numbers_out, number.to_bytes(_NUMBER, "little"))
+                    os.write(numbers_out, number.to_bytes(_NUMBER_BYTES, "little"))
                 if error is not None:
                     raise error
-                left -= 1
+                unanswered -= 1
                 yield result
     except BaseException:  # nobody waits for what they do now
         for process in workers.values():
@@ -82,7 +84,8 @@ def done_in_processes(work: Sequence[Work], do: Callable[[Work], Done], jobs: in
             os.waitpid(process, 0)  # posix: as above
 
 
-def _read(pipe: int, size: int) -> bytes:
+def _read_exactly(pipe: int, size: int) -> bytes:
+    """Return so many bytes of a pipe. Raises RuntimeError if its other side ends before."""
     parts: list[bytes] = []
     while size:
         part = os.read(pipe, size)
@@ -105,14 +108,14 @@ def _work(
             os.close(pipe)
         Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
         with collecting_seldom(), open(answers, "wb") as out:
-            while number := os.read(numbers, _NUMBER):
-                answer = pickle.dumps(_tried(do, work[int.from_bytes(number, "little")]))
-                out.write(len(answer).to_bytes(_NUMBER, "little") + answer)
+            while number := os.read(numbers, _NUMBER_BYTES):
+                answer = pickle.dumps(_result_or_error(do, work[int.from_bytes(number, "little")]))
+                out.write(len(answer).to_bytes(_NUMBER_BYTES, "little") + answer)
                 out.flush()
     os._exit(0)
 
 
-def _tried(do: Callable[[Work], Done], piece: Work) -> tuple[Done | None, Exception | None]:
+def _result_or_error(do: Callable[[Work], Done], piece: Work) -> tuple[Done | None, Exception | None]:
     try:
         return do(piece), None
     except Exception as error:

@@ -112,15 +112,15 @@ _MOVED_BY = (("CLAUDE_CONFIG_DIR", "projects"), ("CODEX_HOME", "sessions"))
 def default_folders(environ: Mapping[str, str], home: Path) -> list[Path]:
     """Return every folder that an agent keeps transcripts in; not all of them exist."""
     folders = [home / folder for reader in BUILT_IN for folder in reader.folders]
-    for variable, below in _MOVED_BY:
+    for variable, folder_in_it in _MOVED_BY:
         if environ.get(variable):
-            folders.insert(0, Path(environ[variable]) / below)
+            folders.insert(0, Path(environ[variable]) / folder_in_it)
     return list(dict.fromkeys(folders))
 
 
 @cache
-def _built_in(one: BuiltIn) -> Reader:
-    reader: Reader = getattr(import_module(f"knowbound.traces.readers.{one.module}"), one.name)()
+def _built_in(built_in: BuiltIn) -> Reader:
+    reader: Reader = getattr(import_module(f"knowbound.traces.readers.{built_in.module}"), built_in.name)()
     return reader
 
 
@@ -144,8 +144,8 @@ def known_readers() -> str:
     from knowbound import __version__  # noqa: PLC0415
     from knowbound.plugins import plugins  # noqa: PLC0415  (a hook needs no other package)
 
-    added = (f"{name} {one.dist.version if one.dist else ''}" for name, one in plugins("readers").items())
-    return "|".join((__version__, *(one.module for one in BUILT_IN), *sorted(added)))
+    added = (f"{name} {package.dist.version if package.dist else ''}" for name, package in plugins("readers").items())
+    return "|".join((__version__, *(package.module for package in BUILT_IN), *sorted(added)))
 
 
 def recognise(head: bytes) -> tuple[Reader, Identity] | None:

@@ -34,8 +34,8 @@ def address_of(path: str | Path) -> str:
     found = _ADDRESS.match(str(path))
     if found is None or "::" in str(path):
         return ""
-    rest = str(path)[found.end() :]
-    return f"file:///{rest}" if found[1] == "file" else f"{found[1]}://{rest}"
+    path_in_address = str(path)[found.end() :]
+    return f"file:///{path_in_address}" if found[1] == "file" else f"{found[1]}://{path_in_address}"
 
 
 def list_address(address: str) -> list[RemoteFile]:

@@ -31,20 +31,22 @@ def scan_for_secrets(files: Sequence[FoundFile], progress: Callable[[int, int], 
     for file in files:
         written = iso_time(file.mtime_ns, 1_000_000_000)
         for line, time, text in _texts(Path(file.path), tally):
-            for secret in secrets_in(text):
-                one = found.setdefault(secret, LeakedSecret(secret.kind, time or written))
-                one.first = min(one.first, time or written)
+            for found_secret in secrets_in(text):
+                leaked = found.setdefault(found_secret, LeakedSecret(found_secret.kind, time or written))
+                leaked.first = min(leaked.first, time or written)
                 place = SecretPlace(file.path, line)
-                if place not in one.places[-1:]:
-                    one.lines += 1
-                    one.places += [place][: _MOST_PLACES - len(one.places)]
-                    seen_in.setdefault(secret, set()).add(file.path)
+                if place not in leaked.places[-1:]:
+                    leaked.lines += 1
+                    leaked.places += [place][: _MOST_PLACES - len(leaked.places)]
+                    seen_in.setdefault(found_secret, set()).add(file.path)
         done += file.size
         if progress is not None:
             progress(done, total)
-    for key, one in found.items():
-        one.files = len(seen_in[key])
-    scan.secrets = sorted(found.values(), key=lambda one: (one.first, one.kind, one.places[0].file, one.places[0].line))
+    for key, leaked in found.items():
+        leaked.files = len(seen_in[key])
+    scan.secrets = sorted(
+        found.values(), key=lambda leaked: (leaked.first, leaked.kind, leaked.places[0].file, leaked.places[0].line)
+    )
     scan.files, scan.lines = len(files), tally.lines
     scan.unreadable = sorted({skip.path for skip in tally.skipped if skip.reason.startswith("unreadable")})
     return scan
@@ -117,12 +119,12 @@ def secrets_in(text: str) -> Iterator[FoundSecret]:
     if (redacted := redact(text)) == text:
         return
     kinds = _MARK.findall(redacted)
-    at = 0
+    position = 0
     for number, part in enumerate(_MARK.split(redacted)[::2]):
-        start = text.find(part, at) if part else (at if number < len(kinds) else len(text))
-        start = at if start < 0 else start
+        start = text.find(part, position) if part else (position if number < len(kinds) else len(text))
+        start = position if start < 0 else start
         if number:
-            value = text[at:start]
+            value = text[position:start]
             if _MARK.fullmatch(value) is None:
                 yield FoundSecret(kinds[number - 1], sha256(value.encode("utf-8", "replace")).digest())
-        at = start + len(part)
+        position = start + len(part)

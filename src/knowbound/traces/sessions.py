@@ -32,7 +32,7 @@ from knowbound.traces.source import Tally, read_head, why_unreadable
 _MOST_PER_CORE = 4  # processes, whatever a config asks for
 _POOL_FROM_BYTES = 24 * 1024 * 1024  # below this one process is quicker than starting more
 _COMMIT_SECONDS = 1.0
-_TAKEN_AT_ONCE = 200  # results of a team: a session has up to some 100 KB
+_RESULTS_AT_ONCE = 200  # results of a team: a session has up to some 100 KB
 _NO_TRACE = "no trace"
 _KEPT, _KEPT_PACKED = 24 * 1024 * 1024, 2 * 1024 * 1024  # bytes of a session whose events fit into memory
 
@@ -41,10 +41,10 @@ Progress = Callable[[int, int], None]  # bytes read, bytes to read
 
 def places_of_agents(environ: Mapping[str, str] | None = None) -> tuple[Sequence[Path], list[Path]]:
     """Return the folders where agents keep their transcripts, and those of them that exist."""
-    known = default_folders(os.environ if environ is None else environ, Path.home())
-    existing = [path for path in known if path.exists()]
-    sys.audit("knowbound.folders", [str(path) for path in known])  # for a receipt (cli/receipts.py)
-    return known, existing
+    folders = default_folders(os.environ if environ is None else environ, Path.home())
+    existing = [path for path in folders if path.exists()]
+    sys.audit("knowbound.folders", [str(path) for path in folders])  # for a receipt (cli/receipts.py)
+    return folders, existing
 
 
 class FoundSessions(NamedTuple):
@@ -63,19 +63,19 @@ class FoundSessions(NamedTuple):
 
 def sessions_of(files: list[FoundFile], store: Observed, forgotten: Forgotten | None) -> FoundSessions:
     """The sessions that the files make up; only new and changed files, and files for new readers, are opened."""
-    known = store.files()
+    known_rows = store.files()
     fresh: list[FileRow] = []
     members: list[Member] = []
     unrecognised: list[str] = []
-    left_out: list[str] = []
+    forgotten_paths: list[str] = []
     unreadable = 0
     for file in files:
-        gone = known.get(forgotten.file_row(file.path)) if forgotten else None
-        if gone is not None and (gone.size, gone.mtime_ns) == (file.size, file.mtime_ns):
-            left_out.append(file.path)
+        forgotten_row = known_rows.get(forgotten.file_row(file.path)) if forgotten else None
+        if forgotten_row is not None and (forgotten_row.size, forgotten_row.mtime_ns) == (file.size, file.mtime_ns):
+            forgotten_paths.append(file.path)
             continue
-        row = known.get(file.path)
-        if row is None or (row.size, row.mtime_ns) != (file.size, file.mtime_ns) or _has_new_readers(row):
+        row = known_rows.get(file.path)
+        if row is None or (row.size, row.mtime_ns) != (file.size, file.mtime_ns) or _may_have_reader_now(row):
             try:
                 row = _identify(file)
             except _UnreadableError as error:  # not kept: it may be readable the next time
@@ -87,17 +87,17 @@ def sessions_of(files: list[FoundFile], store: Observed, forgotten: Forgotten | 
             members.append(Member(file, row.reader, row.session, row.agent_id, row.time, row.root))
         else:
             unrecognised.append(f"{file.path} ({row.problem})")
-    return FoundSessions(group(members), unrecognised, fresh, left_out, unreadable)
+    return FoundSessions(group(members), unrecognised, fresh, forgotten_paths, unreadable)
 
 
 def can_read_more(unrecognised: Iterable[str], store: Observed) -> bool:
     """Report whether a file of this list of `FoundSessions` has a reader by now, or may have one."""
-    known = store.files()
-    rows = (known.get(one.removesuffix(f" ({_NO_TRACE})")) for one in unrecognised)
-    return any(row.reader or _has_new_readers(row) for row in rows if row is not None)
+    known_rows = store.files()
+    rows = (known_rows.get(shown.removesuffix(f" ({_NO_TRACE})")) for shown in unrecognised)
+    return any(row.reader or _may_have_reader_now(row) for row in rows if row is not None)
 
 
-def _has_new_readers(row: FileRow) -> bool:
+def _may_have_reader_now(row: FileRow) -> bool:
     """Report whether no reader knew the file, and there are others now: of a newer version, or of another package."""
     return row.problem == _NO_TRACE and row.root != known_readers()
 
@@ -107,6 +107,7 @@ class _UnreadableError(Exception):
 
 
 def _identify(file: FoundFile) -> FileRow:
+    """Return a file with its reader, or with the readers that were asked in vain. Raises _UnreadableError."""
     try:
         head = read_head(Path(file.path))
     except Exception as error:  # a damaged archive raises whatever its library raises
@@ -116,8 +117,13 @@ def _identify(file: FoundFile) -> FileRow:
         asked = {"problem": _NO_TRACE, "root": known_readers()} if head else {"problem": "empty"}
         return FileRow(file.path, file.size, file.mtime_ns, **asked)
     reader, identity = found
-    known = {"session": identity.session, "agent_id": identity.agent_id, "time": identity.time, "root": identity.root}
-    return FileRow(file.path, file.size, file.mtime_ns, reader.name, **known)
+    identity_fields = {
+        "session": identity.session,
+        "agent_id": identity.agent_id,
+        "time": identity.time,
+        "root": identity.root,
+    }
+    return FileRow(file.path, file.size, file.mtime_ns, reader.name, **identity_fields)
 
 
 class SessionToRead(NamedTuple):
@@ -135,19 +141,19 @@ class SharedEvents:
         self.session = session
         self.tally = Tally()
         is_packed = any(name.endswith((".gz", ".zst")) for name in parts_of(session))
-        self._fits = lenses > 1 and session.size <= (_KEPT_PACKED if is_packed else _KEPT)
-        self._kept: list[Event] | None = None
+        self._fits_memory = lenses > 1 and session.size <= (_KEPT_PACKED if is_packed else _KEPT)
+        self._events: list[Event] | None = None
 
     def follow(self) -> Iterator[Event]:
         """Yield the events from the first to the last; then the tally is that of the whole session."""
-        if self._kept is not None:
-            return iter(self._kept)
+        if self._events is not None:
+            return iter(self._events)
         self.tally = Tally()
         events = events_of(self.session, self.tally)
-        if not self._fits:
+        if not self._fits_memory:
             return events
-        self._kept = list(events)
-        return iter(self._kept)
+        self._events = list(events)
+        return iter(self._events)
 
 
 class Lens(NamedTuple):
@@ -169,32 +175,31 @@ def read_together(
 ) -> list[list[SessionToRead]]:
     """Read each session that changed for a lens, once for all lenses; return what was read for each lens."""
     changed = [_changed(sessions, files, lens.rules, lens.states) for lens in lenses]
-    waiting: dict[str, tuple[SessionFiles, list[int]]] = {}
-    for number, todo in enumerate(changed):
-        there = _taken_over(lenses[number], todo)
-        for one in todo:
-            if one.key in there:
-                continue
-            waiting.setdefault(one.key, (one.files, []))[1].append(number)
-    known = [{one.key: one for one in todo} for todo in changed]
+    wanted_by: dict[str, tuple[SessionFiles, list[int]]] = {}
+    for number, to_read in enumerate(changed):
+        taken_over = _taken_over(lenses[number], to_read)
+        for session in to_read:
+            if session.key not in taken_over:
+                wanted_by.setdefault(session.key, (session.files, []))[1].append(number)
+    by_key = [{session.key: session for session in to_read} for to_read in changed]
     work = [
         (key, session, tuple((number, lenses[number].read) for number in wanted))
-        for key, (session, wanted) in sorted(waiting.items(), key=lambda one: -one[1][0].size)
+        for key, (session, wanted) in sorted(wanted_by.items(), key=lambda entry: -entry[1][0].size)  # largest first
     ]
     total, done, last = sum(session.size for _, session, _ in work), 0, time.monotonic()
     batch: list[list[tuple[SessionToRead, bytes]]] = [[] for _ in lenses]
     try:
         for key, size, found in _read_each(work, settings, total):
             for number, encoded in found:
-                batch[number].append((known[number][key], encoded))
+                batch[number].append((by_key[number][key], encoded))
             done += size
             if progress is not None:
                 progress(done, total)
             if time.monotonic() - last > _COMMIT_SECONDS:  # Ctrl-C loses no more
-                _keep(lenses, batch)
+                _store_batch(lenses, batch)
                 last = time.monotonic()
     finally:
-        _keep(lenses, batch)
+        _store_batch(lenses, batch)
     return changed
 
 
@@ -204,13 +209,14 @@ def _taken_over(lens: Lens, todo: Sequence[SessionToRead]) -> set[str]:
         return set()
     found = iter(lens.taken_over(todo))
     keys: set[str] = set()
-    while part := list(islice(found, _TAKEN_AT_ONCE)):
+    while part := list(islice(found, _RESULTS_AT_ONCE)):
         lens.keep(part)
         keys |= {session.key for session, _ in part}
     return keys
 
 
-def _keep(lenses: Sequence[Lens], batch: list[list[tuple[SessionToRead, bytes]]]) -> None:
+def _store_batch(lenses: Sequence[Lens], batch: list[list[tuple[SessionToRead, bytes]]]) -> None:
+    """Let each lens store its results, and empty the batch."""
     for lens, rows in zip(lenses, batch, strict=True):
         if rows:
             lens.keep(rows)
@@ -227,11 +233,11 @@ def _changed(
 ) -> list[SessionToRead]:
     """Return the sessions whose files or rules changed since `states`."""
     stamps = {file.path: f"{file.size}|{file.mtime_ns}" for file in files}
-    known = (
+    current = (
         SessionToRead(session, key, digest_of([rules, *(f"{part}|{stamps[part]}" for part in parts_of(session))]))
         for session, key in zip(sessions, keys_of(sessions), strict=True)
     )
-    return [one for one in known if states.get(one.key) != one.state]
+    return [session_to_read for session_to_read in current if states.get(session_to_read.key) != session_to_read.state]
 
 
 def parts_of(session: SessionFiles) -> list[str]:
@@ -257,13 +263,15 @@ def _read_each(work: list[_Work], settings: Settings, total: int) -> Iterator[_F
     if work and settings.cluster_address:
         from knowbound.traces.cluster import read_on_cluster
 
-        yield from read_on_cluster(work, settings, _read_one, lambda one: one[1].size, lambda one: parts_of(one[1]))
+        yield from read_on_cluster(
+            work, settings, _read_one, lambda piece: piece[1].size, lambda piece: parts_of(piece[1])
+        )
         return
     for name in {session.reader for _, session, _ in work}:
         reader_named(name)  # loaded before the workers fork, so that they share it
     if jobs <= 1 or total < _POOL_FROM_BYTES or not can_fork():
         with collecting_seldom():
-            yield from (_read_one(one, settings) for one in work)
+            yield from (_read_one(piece, settings) for piece in work)
     else:
         yield from done_in_processes(work, partial(_read_one, settings=settings), jobs)
 
@@ -282,8 +290,8 @@ class _Facet(msgspec.Struct):
 
 def sessions_with_friction(environ: Mapping[str, str] | None = None) -> frozenset[str]:
     """Return the ids of the sessions in which `/insights` saw friction; none where it never ran."""
-    given = os.environ if environ is None else environ
-    moved = given.get("CLAUDE_CONFIG_DIR")
+    variables = os.environ if environ is None else environ
+    moved = variables.get("CLAUDE_CONFIG_DIR")
     folder = (Path(moved) if moved else Path.home() / ".claude") / "usage-data" / "facets"
     found = set[str]()
     decode = msgspec.json.Decoder(_Facet).decode

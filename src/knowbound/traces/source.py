@@ -103,6 +103,7 @@ def _regular_file(path: str, flags: int) -> int:
 
 
 def _bounded(content: IO[bytes], raw: io.BufferedReader) -> IO[bytes]:
+    """Return decompressed content that ends with an error at the limit for a file of this size."""
     compressed = size_of(raw) or os.fstat(raw.fileno()).st_size
     return io.BufferedReader(_Archive(content, raw, max(ALWAYS_DECOMPRESSED, MOST_RATIO * compressed)), _CHUNK)
 
@@ -221,8 +222,8 @@ def has_table(head: bytes, name: str) -> bool:
     """Report whether the head of a file is that of a SQLite file with a table of this name."""
     if not head.startswith(SQLITE_SIGNATURE):
         return False
-    made = (f"CREATE TABLE {quote}{name}{quote}".encode() for quote in ("", "`", '"'))
-    return any(one in head for one in made)
+    statements = (f"CREATE TABLE {quote}{name}{quote}".encode() for quote in ("", "`", '"'))
+    return any(statement in head for statement in statements)
 
 
 @contextmanager
@@ -266,8 +267,8 @@ class Tables:
         if table not in self._columns:
             is_table = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
             try:
-                known = self._db.execute(is_table, (table,)).fetchone()[0]
-                named = self._db.execute(f"PRAGMA table_info({table})") if known else ()
+                is_known = self._db.execute(is_table, (table,)).fetchone()[0]
+                named = self._db.execute(f"PRAGMA table_info({table})") if is_known else ()
                 self._columns[table] = frozenset(row[1] for row in named)
             except (sqlite3.Error, UnicodeError) as error:
                 self._tally.skip(self._path, 1, f"unreadable: {type(error).__name__}")

@@ -70,15 +70,15 @@ class TraceTurn(msgspec.Struct):
 
 def turns_of(events: Iterable[Event], start: Start) -> Iterator[TraceTurn]:
     """Group events into turns. Text that is injected before the first prompt belongs to its turn."""
-    session, project, waiting = start.session, start.project, list[Injection]()
+    session, project, injections_for_prompt = start.session, start.project, list[Injection]()
     turn: TraceTurn | None = None
-    index, read = 0, dict[str, None]()
+    index, files_read = 0, dict[str, None]()
     for event in events:
         match event:
             case Start():
                 if event.session != session and turn is not None:
                     yield turn
-                    turn, waiting, index, read = None, [], 0, {}
+                    turn, injections_for_prompt, index, files_read = None, [], 0, {}
                 session, project = event.session or session, event.project or project
             case Prompt():
                 if turn is not None:
@@ -86,15 +86,21 @@ def turns_of(events: Iterable[Event], start: Start) -> Iterator[TraceTurn]:
                     yield turn
                 index += 1
                 turn = TraceTurn(
-                    session, start.agent, index, event, project, injections=waiting, read_before=tuple(read)
+                    session,
+                    start.agent,
+                    index,
+                    event,
+                    project,
+                    injections=injections_for_prompt,
+                    read_before=tuple(files_read),
                 )
-                waiting = []
+                injections_for_prompt = []
             case Injection():
-                (turn.injections if turn is not None else waiting).append(event)
+                (turn.injections if turn is not None else injections_for_prompt).append(event)
             case Step() if turn is not None:
                 turn.steps.append(event)
                 files = (call for call in event.calls if call.kind is ToolKind.READ and call.outcome is Outcome.OK)
-                read |= {call.query: None for call in files if call.query}
+                files_read |= {call.query: None for call in files if call.query}
             case Broken() if turn is not None:
                 turn.broken = event
             case Step() | Broken() | Skill():  # before the first prompt: part of no turn
@@ -129,7 +135,7 @@ def session_of(transcript: Path) -> SessionFiles:
             found = _recognised(FoundFile(str(path), info.st_size, info.st_mtime_ns))
         except OSError as error:
             raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
-        members += found if path != transcript else [replace(one, agent_id="") for one in found]
+        members += found if path != transcript else [replace(member, agent_id="") for member in found]
     for session in group(members):
         if str(transcript) in session.files:
             return session

@@ -95,24 +95,24 @@ def lines_of_head(head: bytes) -> Iterator[dict[str, Any]]:
 
 def lenient(kind: type[S], value: dict[str, Any]) -> S:
     """Convert a mapping field by field; fields of the wrong type are left out."""
-    given: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for spec in msgspec.structs.fields(kind):
         if spec.encode_name not in value:
             continue
-        part = value[spec.encode_name]
+        field_value = value[spec.encode_name]
         kinds = (spec.type, *get_args(spec.type))  # a type alone, or the types of a union
-        listed = (one for kind in kinds if get_origin(kind) is list for one in get_args(kind))
-        if isinstance(part, dict) and (struct := _struct_of(kinds)):
-            given[spec.name] = lenient(struct, part)
-        elif isinstance(part, list) and (struct := _struct_of(listed)):
-            given[spec.name] = [lenient(struct, one) for one in part if isinstance(one, dict)]
+        entry_types = (entry for kind in kinds if get_origin(kind) is list for entry in get_args(kind))
+        if isinstance(field_value, dict) and (struct := _struct_of(kinds)):
+            fields[spec.name] = lenient(struct, field_value)
+        elif isinstance(field_value, list) and (struct := _struct_of(entry_types)):
+            fields[spec.name] = [lenient(struct, entry) for entry in field_value if isinstance(entry, dict)]
         else:
-            text = json.dumps(part, ensure_ascii=False).encode("utf-8", "replace")  # lone surrogates become "?"
+            text = json.dumps(field_value, ensure_ascii=False).encode("utf-8", "replace")  # lone surrogates become "?"
             try:
-                given[spec.name] = Raw(text) if spec.type is Raw else msgspec.json.decode(text, type=spec.type)
+                fields[spec.name] = Raw(text) if spec.type is Raw else msgspec.json.decode(text, type=spec.type)
             except UNDECODABLE:
                 continue
-    return kind(**given)
+    return kind(**fields)
 
 
 def _struct_of(kinds: Iterable[Any]) -> type[msgspec.Struct] | None:

@@ -15,7 +15,7 @@ from knowbound.core.lazy_pattern import lazy
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolCall, ToolKind
 from knowbound.text.redact import cut
 from knowbound.traces.calls.intent import tool_intent
-from knowbound.traces.calls.outcome import SUCCESS, failure, searched
+from knowbound.traces.calls.outcome import SUCCESS, failure, search_outcome
 from knowbound.traces.calls.tools import COMMAND_KEYS, PATH_KEYS, QUERY_KEYS, first_text, kind_of
 from knowbound.traces.shell.lookup import read_result, read_shell, split_exit_code
 from knowbound.traces.shell.plan import LinePlan
@@ -25,20 +25,22 @@ _FAILED = frozenset({Outcome.ERROR, Outcome.TIMEOUT, Outcome.REJECTED, Outcome.C
 MAX_PATHS = 200  # paths kept with a call, for coverage
 MAX_SHELL_PATHS = 50  # … with a command line
 _HIT_PATH = lazy(r"((?:[A-Za-z]:)?(?=[^\s:]*[\w)\]])[^\s:]++):")
-_OF_A_PATH = lazy(r"[^\s:'\"<>|{}]+")
+_PATH_CHARACTERS = lazy(r"[^\s:'\"<>|{}]+")
 _ENDING = lazy(r"[\w-]\.[A-Za-z]\w{0,9}\Z")
 _LONGEST_ENDING = 12
-_LISTED = 100_000  # characters of a command's output that are searched for paths
-_QUERY = 500  # characters of a pattern, path or command kept with a call
+_SEARCHED_SHELL_OUTPUT = 100_000  # characters of a command's output that are searched for paths
+_LONGEST_QUERY = 500  # characters of a pattern, path or command kept with a call
 _LONGEST_PATH = 300  # characters of a path in the output of a search
 _LONGEST_NAMED = 4_096  # characters of a path in an input: systems take no longer path
-_SEARCHED = 200_000  # characters of a search's output that are searched for paths
-_CONTEXT = lazy(r"([^\s-][^\s]{0,299}?\.\w{1,12})-\d{1,7}-")  # a line beside a match: `path-12-text`
+_SEARCHED_OUTPUT = 200_000  # characters of a search's output that are searched for paths
+_CONTEXT_LINE = lazy(r"([^\s-][^\s]{0,299}?\.\w{1,12})-\d{1,7}-")  # a line beside a match: `path-12-text`
 PATCH_FAILED = (Outcome.ERROR, "the patch did not apply")
 _PATCHED = lazy(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
 
 
 class _Reading(NamedTuple):
+    """A call as it was read from its input and its result."""
+
     kind: ToolKind
     outcome: Outcome
     query: str
@@ -69,35 +71,35 @@ def finish_call(
     the agent's working folder, if the trace names it.
     """
     kind = kind or kind_of(name)
-    purpose = cut(first_text(input_, ("description", "explanation", "justification")), _QUERY)
+    purpose = cut(first_text(input_, ("description", "explanation", "justification")), _LONGEST_QUERY)
     if outcome is None and output is None:
         outcome = _NO_RESULT
     if kind is ToolKind.SHELL:
-        found = _shell_reading(input_, output, is_error, exit_code, outcome, purpose, folder)
+        reading = _read_shell_call(input_, output, is_error, exit_code, outcome, purpose, folder)
     else:
-        found = _reading(name, kind, input_, output or "", bool(is_error), outcome, purpose, folder)
+        reading = _read_call(name, kind, input_, output or "", bool(is_error), outcome, purpose, folder)
     # A call that succeeded is not shown, so its texts need no redaction before they are cut.
-    short = cut if found.outcome is not Outcome.OK else lambda text, most: text[:most]
+    shorten = cut if reading.outcome is not Outcome.OK else lambda text, most: text[:most]
     return ToolCall(
         id=id_,
         name=name,
-        kind=found.kind,
-        outcome=found.outcome,
-        query=short(found.query, _QUERY),
-        where=short(found.where, _QUERY),
-        paths=tuple([path for path in found.paths[:MAX_PATHS] if len(path) <= _LONGEST_NAMED]),
+        kind=reading.kind,
+        outcome=reading.outcome,
+        query=shorten(reading.query, _LONGEST_QUERY),
+        where=shorten(reading.where, _LONGEST_QUERY),
+        paths=tuple([path for path in reading.paths[:MAX_PATHS] if len(path) <= _LONGEST_NAMED]),
         purpose=purpose,
         input=input_,
         output=output,
-        reason=found.reason,
-        intent=found.intent,
-        failed=bool(is_error or exit_code) or found.outcome in _FAILED,
+        reason=reading.reason,
+        intent=reading.intent,
+        failed=bool(is_error or exit_code) or reading.outcome in _FAILED,
         line=line,
         undecoded=undecoded,
     )
 
 
-def _reading(
+def _read_call(
     name: str,
     kind: ToolKind,
     input_: dict[str, Any],
@@ -107,21 +109,22 @@ def _reading(
     purpose: str,
     folder: str,
 ) -> _Reading:
+    """Read a call that is no command line."""
     query, where = _query_of(kind, input_)
     is_search = kind in (ToolKind.SEARCH, ToolKind.LIST)
     if outcome is None:
-        outcome = searched(output, is_error) if is_search else failure(output) if is_error else SUCCESS
+        outcome = search_outcome(output, is_error) if is_search else failure(output) if is_error else SUCCESS
     decided, reason = outcome
     intent = LookupIntent.LOOKUP
     if decided in MISSES and kind in LOOKUPS:
-        intent, wrong = tool_intent(name, kind, input_, query, where, purpose, folder)
-        reason = wrong or reason
-    reached: tuple[str, ...] = ()
+        intent, fault = tool_intent(name, kind, input_, query, where, purpose, folder)
+        reason = fault or reason
+    paths: tuple[str, ...] = ()
     if decided is Outcome.OK and is_search:
-        reached = _hits(output, where)
+        paths = _paths_of_hits(output, where)
     elif decided is Outcome.OK and kind in (ToolKind.READ, ToolKind.EDIT):
-        reached = (query,)
-    return _Reading(kind, decided, query, where, reached, reason, intent)
+        paths = (query,)
+    return _Reading(kind, decided, query, where, paths, reason, intent)
 
 
 def _query_of(kind: ToolKind, input_: dict[str, Any]) -> tuple[str, str]:
@@ -135,14 +138,14 @@ def _query_of(kind: ToolKind, input_: dict[str, Any]) -> tuple[str, str]:
     return (query, path) if query else (path, "")
 
 
-def _hits(output: str, where: str) -> tuple[str, ...]:
+def _paths_of_hits(output: str, where: str) -> tuple[str, ...]:
     """Return the distinct paths at the start of the lines of a search's output, and the file that was searched."""
     found: dict[str, None] = {}
     if "." in where[-13:] and where[-1] != "/":
         found[where] = None
-    for line in output[:_SEARCHED].splitlines():
+    for line in output[:_SEARCHED_OUTPUT].splitlines():
         head = line.partition(":")[0]
-        if "-" in head and (context := _CONTEXT.match(head)) is not None:
+        if "-" in head and (context := _CONTEXT_LINE.match(head)) is not None:
             head = context[1]
         if head not in found and len(head) < _LONGEST_PATH and "." in head[-13:] and " " not in head:
             found[head.removeprefix("./")] = None
@@ -151,7 +154,7 @@ def _hits(output: str, where: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _shell_reading(
+def _read_shell_call(
     input_: dict[str, Any],
     output: str | None,
     is_error: bool | None,
@@ -160,15 +163,16 @@ def _shell_reading(
     purpose: str,
     folder: str,
 ) -> _Reading:
+    """Read a command line with its output."""
     command, text = first_text(input_, COMMAND_KEYS), output or ""
     if outcome is None:
-        found = read_result(command, text, exit_code, is_error if output is not None else None, purpose, folder)
+        reading = read_result(command, text, exit_code, is_error if output is not None else None, purpose, folder)
     else:  # the command line is only read for its query
-        found = read_shell(command, split_exit_code(text)[1], None, None, purpose, folder)
-        intent = found.intent if outcome[0] in MISSES else LookupIntent.LOOKUP
-        found = found._replace(outcome=outcome[0], reason=outcome[1], intent=intent)
-    paths = _files_in(found.line, text)
-    return _Reading(found.kind, found.outcome, found.query, found.where, paths, found.reason, found.intent)
+        reading = read_shell(command, split_exit_code(text)[1], None, None, purpose, folder)
+        intent = reading.intent if outcome[0] in MISSES else LookupIntent.LOOKUP
+        reading = reading._replace(outcome=outcome[0], reason=outcome[1], intent=intent)
+    paths = _files_in(reading.line, text)
+    return _Reading(reading.kind, reading.outcome, reading.query, reading.where, paths, reading.reason, reading.intent)
 
 
 def _files_in(line: LinePlan, output: str) -> tuple[str, ...]:
@@ -178,13 +182,13 @@ def _files_in(line: LinePlan, output: str) -> tuple[str, ...]:
     found = {operand: None for lookup in line.lookups for operand in lookup.parsed.operands}
     whole_lines = any(lookup.parsed.lists_paths for lookup in line.lookups)
     if whole_lines or any(lookup.parsed.kind is ToolKind.SEARCH for lookup in line.lookups):
-        for text in output[:_LISTED].splitlines():
+        for text in output[:_SEARCHED_SHELL_OUTPUT].splitlines():
             if len(found) >= MAX_SHELL_PATHS:
                 break
             hit = _HIT_PATH.match(text)
             path = hit[1] if hit else text.strip() if whole_lines else ""
             # A path with a folder, or a name with an ending.
-            if _OF_A_PATH.fullmatch(path) and ("/" in path[:-1] or _ENDING.search(path[-_LONGEST_ENDING:])):
+            if _PATH_CHARACTERS.fullmatch(path) and ("/" in path[:-1] or _ENDING.search(path[-_LONGEST_ENDING:])):
                 found[path] = None
     return tuple(found)[:MAX_SHELL_PATHS]
 

@@ -18,7 +18,7 @@ _SYNTAX = {
     "glob": "glob",
 }
 # Names that agents give as a file type, and that ripgrep refuses.
-_NO_TYPES = frozenset("tsx jsx mts cts mjs cjs yml javascript rs kt rb golang shell bash scss hpp cc".split())
+_UNKNOWN_TYPES = frozenset("tsx jsx mts cts mjs cjs yml javascript rs kt rb golang shell bash scss hpp cc".split())
 _TYPE = lazy(r"\w+")
 _QUOTES = "\"'`"
 
@@ -30,9 +30,9 @@ def tool_intent(
 
     `folder` is the agent's working folder, "" if it is not known.
     """
-    wrong = _call_fault(name.lower(), kind, input_, query)
-    if wrong:
-        return LookupIntent.MALFORMED, wrong
+    fault = _call_fault(name.lower(), kind, input_, query)
+    if fault:
+        return LookupIntent.MALFORMED, fault
     place = where or (query if kind is not ToolKind.SEARCH or query.startswith(("/", "~")) else "")
     if is_machine_state(place, folder):
         return LookupIntent.INCIDENTAL, ""
@@ -58,7 +58,7 @@ def _call_fault(name: str, kind: ToolKind, input_: dict[str, Any], query: str) -
     if syntax is not Syntax.GLOB and has_stray_quote(query):
         return "a stray quote at the end of the pattern"
     glob, type_ = input_.get("glob"), input_.get("type")
-    if isinstance(type_, str) and type_ and (type_ in _NO_TYPES or not _TYPE.fullmatch(type_)):
+    if isinstance(type_, str) and type_ and (type_ in _UNKNOWN_TYPES or not _TYPE.fullmatch(type_)):
         return f"ripgrep knows no file type `{type_[:40]}`"
     return fault(query, syntax, multiline=bool(input_.get("multiline"))) or (
         fault(glob, Syntax.GLOB) if isinstance(glob, str) else ""

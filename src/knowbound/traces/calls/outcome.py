@@ -62,7 +62,7 @@ _FAILURES = tuple(
 # "Path /a/b not found", "File 'x' could not be found": the name is in between.
 _NAMED_MISSING = lazy(r"\b(?:file|path|directory|folder)\b[^\n]{0,200}\b(?:not found|could not be found)")
 
-_NOTHING = lazy(
+_NOTHING_FOUND = lazy(
     r"^\W*(?:no (?:\w+ ){0,3}(?:matches|match|files?|results?|entries|hits|documents?|items|records|occurrences"
     r"|symbols|references)"
     r"(?: (?:were )?(?:found|matched|available|returned))?\b"
@@ -76,12 +76,12 @@ _NOTHING = lazy(
 # Numbers under these names are counts of results.
 _COUNTS = frozenset("count total total_count totalcount num_results numresults matches hits results size found".split())
 _LONGEST_EMPTY = 4000  # a longer answer has something in it
-_SHOWN = 600  # characters of a text that are searched for the phrases of a failure
+_SEARCHED_HEAD = 600  # characters of a text that are searched for the phrases of a failure
 
 
 def failure(text: str) -> tuple[Outcome, str]:
     """Return the outcome and its reason for the text of a call that its client reports as an error."""
-    head = text[:_SHOWN].lower()
+    head = text[:_SEARCHED_HEAD].lower()
     for outcome, phrases in _FAILURES:
         if any(phrase in head for phrase in phrases):
             return outcome
@@ -94,8 +94,8 @@ def failure(text: str) -> tuple[Outcome, str]:
 
 def is_empty_result(text: str) -> bool:
     """Report whether the text of a search that ran says that nothing matched."""
-    head = text[:_SHOWN].strip()
-    if not head or _NOTHING.match(head) or head.lower().endswith((": 0 matches", ": 0 results", ": no results")):
+    head = text[:_SEARCHED_HEAD].strip()
+    if not head or _NOTHING_FOUND.match(head) or head.lower().endswith((": 0 matches", ": 0 results", ": no results")):
         return True
     if head[0] in "[{" and len(text) <= _LONGEST_EMPTY:
         try:
@@ -114,14 +114,18 @@ def _says_nothing(value: object) -> bool | None:
         return is_empty_result(value)
     if not isinstance(value, dict):
         return None
-    said = [
+    verdicts = [
         part == 0 if name.lower() in _COUNTS and isinstance(part, int) else _says_nothing(part)
         for name, part in value.items()
     ]
-    return None if not any(one is not None for one in said) else all(one is not False for one in said)
+    return (
+        None
+        if not any(verdict is not None for verdict in verdicts)
+        else all(verdict is not False for verdict in verdicts)
+    )
 
 
-def searched(text: str, is_error: bool) -> tuple[Outcome, str]:
+def search_outcome(text: str, is_error: bool) -> tuple[Outcome, str]:
     """Return the outcome of a search or listing by its text."""
     if is_error:
         outcome, reason = failure(text)

@@ -115,7 +115,7 @@ def rust_fault(pattern: str, multiline: bool = False) -> str:
     """Return the reason why ripgrep refuses the expression; "" if it accepts it."""
     pattern = f"(?:{pattern})"  # as ripgrep does
     at = depth = 0
-    atom = False  # the position follows something that can be repeated
+    can_repeat = False  # the position follows something that can be repeated
     while at < len(pattern):
         sign = pattern[at]
         if sign == "\\":
@@ -124,10 +124,10 @@ def rust_fault(pattern: str, multiline: bool = False) -> str:
                 return f"`{pattern[at : at + 2]}` is no escape that ripgrep knows"
             if not multiline and pattern[at + 1] == "n":
                 return "a line break without multiline"
-            at, atom = at + length, True
+            at, can_repeat = at + length, True
             continue
         if sign == "[":
-            at, atom = _class_end(pattern, at), True
+            at, can_repeat = _class_end(pattern, at), True
             if at < 0:
                 return "an unclosed `[`"
             continue
@@ -136,22 +136,22 @@ def rust_fault(pattern: str, multiline: bool = False) -> str:
             if group is None and pattern.startswith("(?", at):
                 return f"`{pattern[at : at + 3]}` is not known to ripgrep"
             is_flags = group is not None and group[1] == ")"
-            depth, atom, at = depth + (not is_flags), False, group.end() if group else at + 1
+            depth, can_repeat, at = depth + (not is_flags), False, group.end() if group else at + 1
             continue
         if sign == "{":
-            counted = _REPEATED.match(pattern, at)
-            if counted is None or not atom or (counted[2] and int(counted[1]) > int(counted[2])):
+            repetition = _REPEATED.match(pattern, at)
+            if repetition is None or not can_repeat or (repetition[2] and int(repetition[1]) > int(repetition[2])):
                 return "`{` must be escaped"
-            at = counted.end()
+            at = repetition.end()
             continue
-        if sign in "*+?" and not atom:
+        if sign in "*+?" and not can_repeat:
             return f"nothing before `{sign}`"
         if sign == "\n" and not multiline:
             return "a line break without multiline"
         depth -= sign == ")"
         if depth < 0:
             return "an unopened `)`"
-        atom = sign != "|"
+        can_repeat = sign != "|"
         at += 1
     return "an unclosed `(`" if depth else ""
 

@@ -77,16 +77,16 @@ COMMAND_KEYS = ("command", "cmd", "script", "commandLine", "commands")
 
 def kind_of(name: str) -> ToolKind:
     """Return the canonical kind of a tool, by the agent's own name for it."""
-    known = _KINDS.get(name.lower())
-    if known is not None:
-        return known
+    kind = _KINDS.get(name.lower())
+    if kind is not None:
+        return kind
     match = _MCP.match(name)
     if match is None:
         return ToolKind.OTHER
     tool = match.group(1) or match.group(2)
-    known = _KINDS.get(tool.lower())
-    if known is not None:
-        return known
+    kind = _KINDS.get(tool.lower())
+    if kind is not None:
+        return kind
     if _MCP_WRITE.search(tool):
         return ToolKind.OTHER
     if _MCP_SEARCH.search(tool):

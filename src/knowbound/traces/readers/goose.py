@@ -111,8 +111,8 @@ def _messages(raws: Iterable[dict[str, Any]]) -> Iterator[Message]:
                 case "toolResponse":
                     results.append(_result(part))
         role = "assistant" if text_in(raw, "role").lower() == "assistant" else "user"
-        about = raw.get("metadata")
-        if role == "user" and isinstance(about, dict) and about.get("userVisible") is False:
+        metadata = raw.get("metadata")
+        if role == "user" and isinstance(metadata, dict) and metadata.get("userVisible") is False:
             role = "tool"
         time, id_ = iso_time(raw.get("created")), text_in(raw, "id") or f"M{number}"
         parts = (tuple(texts), tuple(requests), tuple(results))
@@ -140,10 +140,10 @@ def _result(part: dict[str, Any]) -> ToolResult:
     if result.get("status") == "error":
         text = as_text(result.get("error"))
         return ToolResult(text_in(part, "id"), text, is_error=True, outcome=failure(text))
-    about = as_input(value)
-    text = _EXITED.sub("", as_text(about.get("content", value)))
-    code = as_input(about.get("structuredContent")).get("exit_code")
-    agent = text_in(as_input(about.get("_meta")), "subagent_session_id")
+    value_fields = as_input(value)
+    text = _EXITED.sub("", as_text(value_fields.get("content", value)))
+    code = as_input(value_fields.get("structuredContent")).get("exit_code")
+    agent = text_in(as_input(value_fields.get("_meta")), "subagent_session_id")
     exit_code = code if isinstance(code, int) and not isinstance(code, bool) else None
-    is_error = about.get("isError") is True
+    is_error = value_fields.get("isError") is True
     return ToolResult(text_in(part, "id"), text, is_error, exit_code=exit_code, agent_id=agent)

@@ -105,10 +105,10 @@ def _from_database(tables: Tables, path: str) -> Iterator[Event]:
         )
         for row in tables.rows("session", "id parent_id directory version time_created", "ORDER BY time_created, id")
     ]  # fmt: skip
-    known = {session.id for session in sessions}
+    known_ids = {session.id for session in sessions}
     sub_sessions: dict[str, list[_Session]] = {}
     for session in sessions:
-        sub_sessions.setdefault(session.parent if session.parent in known else "", []).append(session)
+        sub_sessions.setdefault(session.parent if session.parent in known_ids else "", []).append(session)
     for session in sub_sessions.get("", ()):
         _read_messages(session, tables)
         yield from _events(session, sub_sessions, tables)
@@ -136,23 +136,23 @@ def _session_of_files(files: Iterable[Path], tally: Tally) -> _Session:
     parts: dict[str, tuple[str, dict[str, Any]]] = {}
     for path, value in ((file, value) for file in files for _, value in read_objects(file, tally)):
         info = value.get("info")
-        for about in [info, *_exported(value)] if isinstance(info, dict) else [value]:
-            id_ = text_in(about, "id")
+        for data in [info, *_exported(value)] if isinstance(info, dict) else [value]:
+            id_ = text_in(data, "id")
             if id_.startswith("prt_"):
                 tally.duplicates += id_ in parts
-                parts[id_] = (text_in(about, "messageID"), about)
+                parts[id_] = (text_in(data, "messageID"), data)
             elif id_.startswith("msg_"):
                 tally.duplicates += id_ in messages
-                messages[id_] = _Message(id_, about, [])
+                messages[id_] = _Message(id_, data, [])
             elif id_.startswith("ses_"):
                 session = _Session(
-                    id_, text_in(about, "parentID"), text_in(about, "directory"), text_in(about, "version"),
-                    as_input(about.get("time")).get("created"), path=str(path),
+                    id_, text_in(data, "parentID"), text_in(data, "directory"), text_in(data, "version"),
+                    as_input(data.get("time")).get("created"), path=str(path),
                 )  # fmt: skip
         session.path = session.path or str(path)
-    for _, (message, about) in sorted(parts.items()):
+    for _, (message, data) in sorted(parts.items()):
         if message in messages:
-            messages[message].parts.append(about)
+            messages[message].parts.append(data)
     session.messages = [messages[id_] for id_ in sorted(messages)]
     session.id = session.id or next((text_in(message.about, "sessionID") for message in session.messages), "")
     return session
@@ -200,14 +200,14 @@ def _events_of_agent(
 
 def _own_events(session: _Session, agent_id: str, *, is_task: bool = False) -> Iterator[Event]:
     for line, message in enumerate(session.messages, 1):
-        about = message.about
-        if about.get("role") == "user":
+        data = message.about
+        if data.get("role") == "user":
             if not agent_id:
                 yield from _user(message, session.path, line, is_task=is_task)
-        elif about.get("summary") is True:
+        elif data.get("summary") is True:
             text = "\n".join(text_in(part, "text") for part in message.parts if part.get("type") == "text")
             yield Injection("summary", text, line=line)
-        elif about.get("role") == "assistant":
+        elif data.get("role") == "assistant":
             yield from _agent(message, session.path, line, agent_id)
 
 

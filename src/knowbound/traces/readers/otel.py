@@ -47,7 +47,7 @@ class OpenTelemetry:
         """Recognise the shape of spans together with an attribute of the `gen_ai` family."""
         if is_protobuf(head):
             return Identity("")
-        if not any(one in head for one in FAMILIES):
+        if not any(family in head for family in FAMILIES):
             return None
         value = first_value(head)
         for key in ("data", "observations"):

@@ -80,7 +80,7 @@ class GenAiSpan(msgspec.Struct, frozen=True):
     @property
     def new_tokens(self) -> int | None:
         """Tokens that were written, and those read for the first time; None if the span has no such numbers."""
-        return new_tokens(*(self.attributes.get(f"gen_ai.usage.{one}") for one in _USAGE))
+        return new_tokens(*(self.attributes.get(f"gen_ai.usage.{key}") for key in _USAGE))
 
     def time(self, *, ends: bool = False) -> str:
         """Return the start or the end in ISO 8601."""
@@ -101,7 +101,7 @@ def spans_of(path: Path, tally: Tally) -> Iterator[GenAiSpan]:
 
 def is_protobuf(head: bytes) -> bool:
     """Report whether a file is an OTLP request in protobuf, as exporters send it: field 1, `resource_spans`."""
-    return head[:1] == b"\n" and first_value(head) is None and any(one in head for one in FAMILIES)
+    return head[:1] == b"\n" and first_value(head) is None and any(family in head for family in FAMILIES)
 
 
 def _protobuf_values(path: Path, tally: Tally) -> Iterator[tuple[int, object]]:
@@ -245,7 +245,7 @@ def _value(raw: object) -> object:
     """Return a value of OTLP: `{"stringValue": …}`, `{"arrayValue": {"values": […]}}`, `{"kvlistValue": …}`."""
     if not isinstance(raw, dict) or not raw:
         return None
-    kind, value = next((one for one in raw.items() if one[1] is not None), ("", None))
+    kind, value = next((entry for entry in raw.items() if entry[1] is not None), ("", None))
     if kind in ("arrayValue", "array_value"):
         return [_value(entry) for entry in dicts(value.get("values") if isinstance(value, dict) else None)]
     if kind in ("kvlistValue", "kvlist_value"):

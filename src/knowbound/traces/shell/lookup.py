@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from knowbound.traces.shell.programs import ParsedCommand
 
 _MAX_HITS = 200  # lines are not counted further
-_STOPPED = frozenset({Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT})
+_STOPPED_OUTCOMES = frozenset({Outcome.REJECTED, Outcome.CANCELLED, Outcome.TIMEOUT})
 
 
 class ShellReading(NamedTuple):
@@ -51,9 +51,9 @@ def read_result(
         stopped = failure(text)
     if exit_code is None and text:
         exit_code, text = split_exit_code(text)
-    if stopped and stopped[0] in _STOPPED:  # the command line is only read for its query
-        found = read_shell(command, text, None, None, purpose, folder)
-        return found._replace(outcome=stopped[0], reason=stopped[1], intent=LookupIntent.LOOKUP)
+    if stopped and stopped[0] in _STOPPED_OUTCOMES:  # the command line is only read for its query
+        reading = read_shell(command, text, None, None, purpose, folder)
+        return reading._replace(outcome=stopped[0], reason=stopped[1], intent=LookupIntent.LOOKUP)
     return read_shell(command, text, exit_code, is_error, purpose, folder)
 
 
@@ -86,13 +86,13 @@ def read_shell(
         if line.filters and failed is not None and exit_code in (None, 0, 1):
             filtered = _empty_filter(command, output, exit_code, failed)
             line, kind, outcome, reason = filtered or (line, kind, outcome, reason)
-    main = next((lookup.parsed for lookup in line.lookups if lookup.parsed.kind is kind), None)
+    main_lookup = next((lookup.parsed for lookup in line.lookups if lookup.parsed.kind is kind), None)
     intent = LookupIntent.LOOKUP
-    if main and outcome in MISSES:
-        intent, wrong = line_intent(line, main, purpose, folder)
-        reason = wrong or reason
-    query = (main.query or " ".join(main.operands)) if main else ""
-    where = " ".join(main.operands) if main and main.query else ""
+    if main_lookup and outcome in MISSES:
+        intent, fault = line_intent(line, main_lookup, purpose, folder)
+        reason = fault or reason
+    query = (main_lookup.query or " ".join(main_lookup.operands)) if main_lookup else ""
+    where = " ".join(main_lookup.operands) if main_lookup and main_lookup.query else ""
     return ShellReading(line, kind, outcome, query or command, where, reason, intent)
 
 
@@ -120,7 +120,7 @@ def split_exit_code(text: str) -> tuple[int | None, str]:
 
 # Names that a message may start with, besides the programs in the line.
 _SHELL_NAMES = frozenset({"(eval)", "bash", "sh", "zsh", "dash", "-bash", "cd", "xargs", "env", "timeout", "sudo"})
-_SPEAKERS = {"git": ("fatal", "error"), "gh": ("GraphQL", "error"), "rtk": ("error",), "go": ("doc",)}
+_SPEAKERS_OF_PROGRAM = {"git": ("fatal", "error"), "gh": ("GraphQL", "error"), "rtk": ("error",), "go": ("doc",)}
 _SPEAKER = lazy(r"(?:/[\w./-]*/)?(\(eval\)|\[fd error\]|[\w.+\[-]+):")
 _NOT_THERE = lazy(
     r"no such file or directory|no matches found: |not a directory|does not exist|exists on disk, but not in"
@@ -164,99 +164,101 @@ class _Output:
     """The lines of an output, sorted into hits and messages."""
 
     def __init__(self, line: LinePlan, output: str) -> None:
-        self.plan = line
+        self.line_plan = line
         self.hits = 0  # lines that are no message and no printed text
-        self.found = False  # the command line reports that a lookup found something
-        self.lost = False  # … or that it found nothing
-        self.absent: set[str] = set()  # messages: a path or name is not there
-        self.wrong: set[str] = set()  # messages: wrong use, no permission
-        self.unread = False  # the shell could not read the command line
-        self.other = 0  # other messages
-        self.names = _SHELL_NAMES | line.programs
+        self.says_found = False  # the command line reports that a lookup found something
+        self.says_nothing_found = False  # … or that it found nothing
+        self.not_there: set[str] = set()  # messages: a path or name is not there
+        self.wrong_use: set[str] = set()  # messages: wrong use, no permission
+        self.is_line_unreadable = False  # the shell could not read the command line
+        self.other_messages = 0  # … of another kind
+        self.speakers = _SHELL_NAMES | line.programs
         for program in line.programs:
-            self.names |= set(_SPEAKERS.get(program, ()))
-        self.counting = any(lookup.counts for lookup in line.lookups)
-        self.naming = bool(line.programs & {"which", "type", "command", "whereis"})
+            self.speakers |= set(_SPEAKERS_OF_PROGRAM.get(program, ()))
+        self.prints_counts = any(lookup.counts for lookup in line.lookups)
+        self.looks_up_names = bool(line.programs & {"which", "type", "command", "whereis"})
         for text in filter(None, map(str.strip, output.splitlines())):
-            self.read(text)
+            self.take_line(text)
             if self.hits > _MAX_HITS:
                 break
 
-    def read(self, text: str) -> None:
-        if _NOISE.match(text) or self.message(text):
+    def take_line(self, text: str) -> None:
+        """Sort a line: a message, a printed text, a count, or else a hit."""
+        if _NOISE.match(text) or self.take_message(text):
             return
         rest = self.without_prints(text)
-        if not rest or _NO_HITS.match(rest) or (rest == "[]" and "gh" in self.plan.programs):
+        if not rest or _NO_HITS.match(rest) or (rest == "[]" and "gh" in self.line_plan.programs):
             return
-        if self.counting and (count := _COUNT.match(rest)):
-            self.found |= count[1] != "0"
+        if self.prints_counts and (count := _COUNT.match(rest)):
+            self.says_found |= count[1] != "0"
             return
         self.hits += 1
 
-    def message(self, text: str) -> bool:
+    def take_message(self, text: str) -> bool:
         """Report whether a line is a message of a program, and note it."""
         hinted = any(map(text.__contains__, _NOT_KNOWN_HINTS))
-        if hinted and _NOT_KNOWN.match(text) and (self.naming or not text.endswith(" not found")):
-            self.absent.add(text)
+        if hinted and _NOT_KNOWN.match(text) and (self.looks_up_names or not text.endswith(" not found")):
+            self.not_there.add(text)
             return True
         if ":" not in text:
             return False
         speaker = _SPEAKER.match(text)
-        if speaker is None or speaker[1] not in self.names:
+        if speaker is None or speaker[1] not in self.speakers:
             if _BAD_CALL.match(text):
-                self.wrong.add(text)
+                self.wrong_use.add(text)
             return _BAD_CALL.match(text) is not None
-        said = text[speaker.end() :]
-        if _NOT_THERE.search(said):
-            self.absent.add(said)
-        elif _WRONG_USE.search(said):
-            self.wrong.add(said)
-            self.unread |= speaker[1] in _SHELL_NAMES and _BAD_SYNTAX.search(said) is not None
-        elif speaker[1] in ("fatal", "error", "GraphQL", "doc") or said.startswith(" "):
-            self.other += 1
+        message = text[speaker.end() :]
+        if _NOT_THERE.search(message):
+            self.not_there.add(message)
+        elif _WRONG_USE.search(message):
+            self.wrong_use.add(message)
+            self.is_line_unreadable |= speaker[1] in _SHELL_NAMES and _BAD_SYNTAX.search(message) is not None
+        elif speaker[1] in ("fatal", "error", "GraphQL", "doc") or message.startswith(" "):
+            self.other_messages += 1
         else:
             return False  # a hit in a file with the name of a program
         return True
 
     def without_prints(self, text: str) -> str:
         """Return a line without the texts that the command line prints itself."""
-        for known in self.plan.prints:
-            match = known.match(text)
+        for printed in self.line_plan.prints:
+            match = printed.match(text)
             if match is None:
                 continue
             values, text = match
-            self.note(known, values)
+            self.take_report(printed, values)
             if not text:
                 break
         return text
 
-    def note(self, known: PrintedText, values: list[str]) -> None:
+    def take_report(self, printed: PrintedText, values: list[str]) -> None:
         """Note the result of a lookup that a printed text reports."""
-        if known.status >= 0 and self.plan.lookups and self.plan.lookups[-1].silent:
-            self.found |= values[known.status] == "0"
-            self.lost |= values[known.status] != "0"
-        elif known.lookup >= 0:
-            self.found |= known.when and self.plan.lookups[known.lookup].silent
-            self.lost |= not known.when
+        if printed.status >= 0 and self.line_plan.lookups and self.line_plan.lookups[-1].silent:
+            self.says_found |= values[printed.status] == "0"
+            self.says_nothing_found |= values[printed.status] != "0"
+        elif printed.lookup >= 0:
+            self.says_found |= printed.when and self.line_plan.lookups[printed.lookup].silent
+            self.says_nothing_found |= not printed.when
 
 
 def _lookup_outcome(line: LinePlan, output: str, exit_code: int | None, failed: bool | None) -> tuple[Outcome, str]:
-    seen = _Output(line, output)
-    if seen.unread and not seen.hits:
+    """Return the outcome of a line that looks something up: by its messages and hits, then by its exit status."""
+    lines = _Output(line, output)
+    if lines.is_line_unreadable and not lines.hits:
         return Outcome.ERROR, "the shell could not read the line"
-    if seen.wrong and len(seen.wrong) >= len(line.lookups) and (failed or not seen.hits):
+    if lines.wrong_use and len(lines.wrong_use) >= len(line.lookups) and (failed or not lines.hits):
         return Outcome.ERROR, "usage error"
-    if exit_code in (126, 127) and not seen.hits:
+    if exit_code in (126, 127) and not lines.hits:
         return Outcome.ERROR, "the program could not be run"
-    if seen.found:
+    if lines.says_found:
         return Outcome.OK, "the line says that it was found"
-    if seen.hits:
-        return _with_hits(line, seen)
-    if seen.absent:
+    if lines.hits:
+        return _with_hits(line, lines)
+    if lines.not_there:
         return Outcome.MISSING, "the path or name is not there"
-    if seen.other and failed:
+    if lines.other_messages and failed:
         return Outcome.ERROR, "the program failed"
-    if seen.lost:
+    if lines.says_nothing_found:
         return _missed(line, "only the fallback text was printed", failed=True)
     if all(lookup.silent for lookup in line.lookups):
         return _by_status(line, failed)
@@ -264,26 +266,26 @@ def _lookup_outcome(line: LinePlan, output: str, exit_code: int | None, failed: 
         return Outcome.MISSING, "failed with its message thrown away"
     if failed is None and all(lookup.parsed.kind is ToolKind.READ for lookup in line.lookups):
         return Outcome.UNKNOWN, "no status, no output"
-    read = [lookup for lookup in line.lookups if lookup.parsed.kind is ToolKind.READ and not lookup.parsed.query]
-    if not failed and len(read) == len(line.lookups) and not any(lookup.muted for lookup in read):
+    reads = [lookup for lookup in line.lookups if lookup.parsed.kind is ToolKind.READ and not lookup.parsed.query]
+    if not failed and len(reads) == len(line.lookups) and not any(lookup.muted for lookup in reads):
         return Outcome.OK, "the file is there; that part of it is empty"
-    last = line.lookups[line.last] if line.last >= 0 else None
-    if last and last.decides:
-        return _missed(line, f"{last.parsed.program} {_DID[last.parsed.kind]} nothing")
+    status_lookup = line.lookups[line.last] if line.last >= 0 else None
+    if status_lookup and status_lookup.decides:
+        return _missed(line, f"{status_lookup.parsed.program} {_PAST_VERB[status_lookup.parsed.kind]} nothing")
     return _missed(line, "pipeline status swallowed; output empty")
 
 
-def _with_hits(line: LinePlan, seen: _Output) -> tuple[Outcome, str]:
+def _with_hits(line: LinePlan, lines: _Output) -> tuple[Outcome, str]:
     """Return the outcome of an output with hits, which other programs of the line may have printed."""
-    named = sum(max(1, len(lookup.parsed.operands)) for lookup in line.lookups)
-    if line.shows and len(seen.absent) >= named:
+    named_things = sum(max(1, len(lookup.parsed.operands)) for lookup in line.lookups)
+    if line.shows and len(lines.not_there) >= named_things:
         return Outcome.MISSING, "the path is not there; other programs printed the output"
-    return Outcome.OK, "partly found" if seen.absent else "found"
+    return Outcome.OK, "partly found" if lines.not_there else "found"
 
 
 def _by_status(line: LinePlan, failed: bool | None) -> tuple[Outcome, str]:
     """Return the outcome by the exit status, if it is the status of the lookup."""
-    if any(known.lookup >= 0 and known.when for known in line.prints):
+    if any(printed.lookup >= 0 and printed.when for printed in line.prints):
         return _missed(line, "the text for a find was not printed")
     if line.last < 0:
         return Outcome.OK, "nothing was to be printed"
@@ -302,13 +304,14 @@ def _missed(line: LinePlan, reason: str, *, failed: bool = False) -> tuple[Outco
     return (Outcome.MISSING if by_name or by_path else Outcome.EMPTY), reason
 
 
-_DID = {ToolKind.SEARCH: "matched", ToolKind.LIST: "listed", ToolKind.READ: "printed"}
+_PAST_VERB = {ToolKind.SEARCH: "matched", ToolKind.LIST: "listed", ToolKind.READ: "printed"}
 _TESTS = frozenset({"test", "[", "[["})
 _BY_NAME = _TESTS | {"which", "type", "command", "whereis", "hash", "stat", "realpath"}
 _TIMED_OUT = lazy(r"\s*(?:Command timed out after|.*\btimed out after \d+)", re.IGNORECASE)
 
 
 def _shell_outcome(line: LinePlan, output: str, exit_code: int | None, failed: bool | None) -> tuple[Outcome, str]:
+    """Return the outcome of a line that builds, tests or changes something."""
     printed = bool(output.strip())
     if failed is None:
         return (Outcome.OK, "it printed something") if printed else (Outcome.UNKNOWN, "no status, no output")
@@ -330,8 +333,8 @@ def line_intent(line: LinePlan, main: ParsedCommand, purpose: str, folder: str) 
     if main.syntax:
         from knowbound.traces.calls.patterns import fault  # noqa: PLC0415  # a path has no syntax
 
-        if wrong := fault(main.query, main.syntax):
-            return LookupIntent.MALFORMED, wrong
+        if pattern_fault := fault(main.query, main.syntax):
+            return LookupIntent.MALFORMED, pattern_fault
     if all(_is_incidental(lookup.parsed, folder) for lookup in line.lookups):
         return LookupIntent.INCIDENTAL, ""
     expects_it = False
@@ -358,13 +361,15 @@ def _takes_either(line: LinePlan) -> bool:
     lookups = line.lookups
     if lookups[0].parsed.program in ("test", "[", "[["):
         return True
-    answered = {known.lookup for known in line.prints if not known.when}
-    open_ = [one for at, one in enumerate(lookups) if at not in answered and not _takes_nothing(one)]
+    answered = {printed.lookup for printed in line.prints if not printed.when}
+    unanswered = [lookup for at, lookup in enumerate(lookups) if at not in answered and not _reports_a_miss(lookup)]
     # `ls x && cat x/y || echo none`: the text answers for both.
-    return not open_ or (len(lookups) - 1 in answered and all(one.parsed.kind is not ToolKind.SEARCH for one in open_))
+    return not unanswered or (
+        len(lookups) - 1 in answered and all(lookup.parsed.kind is not ToolKind.SEARCH for lookup in unanswered)
+    )
 
 
-def _takes_nothing(lookup: Lookup) -> bool:
+def _reports_a_miss(lookup: Lookup) -> bool:
     """Report whether 0, a status or silence is an answer: `grep -c`, `grep -q`, `ls x 2>/dev/null`.
 
     The messages of a search are discarded for other reasons.
@@ -374,7 +379,7 @@ def _takes_nothing(lookup: Lookup) -> bool:
 
 def _checks_absence(line: LinePlan) -> bool:
     """Report whether a line treats "not found" as success."""
-    reported = {known.lookup for known in line.prints if known.lookup >= 0}
+    reported = {printed.lookup for printed in line.prints if printed.lookup >= 0}
     if (line.negated and not reported) or line.removes:
         return True
     if any("<<<<<<<" in lookup.parsed.query for lookup in line.lookups):

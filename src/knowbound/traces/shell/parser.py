@@ -75,7 +75,7 @@ def _cached(text: str) -> tuple[Pipeline, ...]:
 
 
 class _Parser:
-    """A recursive parser with one token at hand: a word, or the sign of an operator, a redirection or a new line."""
+    """A recursive parser with one token at hand: a word, or an operator, a redirection or a new line."""
 
     def __init__(self, text: str, nested: int) -> None:
         self.text = text
@@ -84,9 +84,9 @@ class _Parser:
         self.depth = 0  # of groups
         self.heredocs: list[str] = []
         self.word: ShellWord | None = None
-        self.sign = ""  # "" for a word and at the end
+        self.operator = ""  # "" for a word and at the end
         self.is_redirect = False
-        self.bare = ""  # the sign, or a word without quotes: only that can be reserved
+        self.bare = ""  # the operator, or a word without quotes: only that can be reserved
         self.ended_by = ""  # what ended the last list
 
     def parse(self) -> tuple[Pipeline, ...]:
@@ -96,7 +96,7 @@ class _Parser:
     def advance(self) -> None:
         """Go on to the next token."""
         text, size = self.text, len(self.text)
-        self.word, self.sign, self.bare, self.is_redirect = None, "", "", False
+        self.word, self.operator, self.bare, self.is_redirect = None, "", "", False
         while self.at < size:
             token = _TOKEN.match(text, self.at)
             assert token is not None  # the last alternative matches everything
@@ -110,7 +110,7 @@ class _Parser:
                 self.word = ShellWord(token[kind])
                 return
             if kind in ("operator", "redirect", "newline"):
-                self.sign = self.bare = token[kind]
+                self.operator = self.bare = token[kind]
                 self.is_redirect = kind == "redirect"
                 if kind == "newline" and self.heredocs:
                     self.skip_heredocs()
@@ -123,24 +123,25 @@ class _Parser:
 
     def steps(self, *ends: str) -> tuple[Pipeline, ...]:
         """Read pipelines up to one of these reserved words and brackets, or to the end."""
-        found: list[Pipeline] = []
+        steps: list[Pipeline] = []
         link = self.ended_by = ""
-        while self.word is not None or self.sign:
+        while self.word is not None or self.operator:
             if self.bare in ends:
                 self.ended_by = self.bare
                 self.advance()
                 break
             step = self.pipeline(link)
             if step.stages:
-                found.append(step)
+                steps.append(step)
                 link = ";"
-            if self.sign in ("&&", "||"):
-                link = self.sign if found else ""
-            if self.sign in _SEPARATORS and self.sign not in ends:
+            if self.operator in ("&&", "||"):
+                link = self.operator if steps else ""
+            if self.operator in _SEPARATORS and self.operator not in ends:
                 self.advance()
-        return tuple(found)
+        return tuple(steps)
 
     def pipeline(self, link: str) -> Pipeline:
+        """Read commands and groups that are joined by `|`; `link` is the operator before the first."""
         negated, stages = False, list[Command | CompoundCommand]()
         while True:
             is_group = self.bare in _GROUPS
@@ -150,24 +151,25 @@ class _Parser:
                 continue
             stage = self.group() if is_group else self.command()
             stages += [stage] if stage else []
-            if self.sign not in ("|", "|&"):
+            if self.operator not in ("|", "|&"):
                 return Pipeline(link, negated, tuple(stages))
             self.advance()
-            while self.sign == "\n":
+            while self.operator == "\n":
                 self.advance()
 
     def group(self) -> CompoundCommand:
+        """Read a group with the redirections behind it."""
         word, depth = self.bare, self.depth
         self.depth += 1
         self.advance()
-        made = self.inside(word)
+        group = self.group_body(word)
         self.depth = depth
         redirects = list[Redirect]()
         while self.is_redirect:
             self.redirect(redirects)
-        return made._replace(redirects=tuple(redirects))
+        return group._replace(redirects=tuple(redirects))
 
-    def inside(self, word: str) -> CompoundCommand:
+    def group_body(self, word: str) -> CompoundCommand:
         """Read a group after its first word."""
         if word == "if":
             deeper = ("elif",) if self.depth < _DEEPEST else ()
@@ -177,7 +179,7 @@ class _Parser:
                 other = self.steps("fi")
             elif self.ended_by == "elif":
                 self.depth += 1
-                other = (Pipeline("", False, (self.inside("if"),)),)
+                other = (Pipeline("", False, (self.group_body("if"),)),)
             return CompoundCommand(word, test, body, other)
         if word in ("while", "until"):
             return CompoundCommand(word, self.steps("do"), self.steps("done"))
@@ -191,8 +193,8 @@ class _Parser:
     def cases(self) -> tuple[Pipeline, ...]:
         """Read the lists of all cases as one list; their patterns are passed over."""
         body: tuple[Pipeline, ...] = ()
-        while (self.word is not None or self.sign) and self.bare != "esac":
-            is_pattern_end = self.sign == ")"
+        while (self.word is not None or self.operator) and self.bare != "esac":
+            is_pattern_end = self.operator == ")"
             self.advance()
             if is_pattern_end:
                 body += self.steps(";;", ";&", ";;&", "esac")
@@ -202,6 +204,7 @@ class _Parser:
         return body
 
     def command(self) -> Command | CompoundCommand | None:
+        """Read a simple command; None if there is none before the next operator."""
         words, assigns, redirects = list[ShellWord](), list[ShellWord](), list[Redirect]()
         is_test = False  # inside [[ … ]] operators are only words
         while True:
@@ -218,18 +221,18 @@ class _Parser:
             elif self.is_redirect:
                 self.redirect(redirects)
                 continue
-            elif is_test and self.sign not in ("", "\n"):
-                words.append(ShellWord(self.sign))
-            elif not words or self.sign != "(":  # the bracket of a function
+            elif is_test and self.operator not in ("", "\n"):
+                words.append(ShellWord(self.operator))
+            elif not words or self.operator != "(":  # the bracket of a function
                 break
             self.advance()
-        made = Command(tuple(words), tuple(redirects), tuple(assigns))
-        return self.unwrapped(made) if words or assigns else made if redirects else None
+        command = Command(tuple(words), tuple(redirects), tuple(assigns))
+        return self.unwrapped(command) if words or assigns else command if redirects else None
 
     def redirect(self, redirects: list[Redirect]) -> None:
         """Read a redirection; one without a target counts for nothing."""
-        operator = self.sign.lstrip("0123456789")
-        fd = self.sign[: len(self.sign) - len(operator)]
+        operator = self.operator.lstrip("0123456789")
+        fd = self.operator[: len(self.operator) - len(operator)]
         self.advance()
         if self.word is not None:
             redirects.append(Redirect(fd, operator, self.word.text))

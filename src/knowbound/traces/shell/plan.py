@@ -43,24 +43,25 @@ def plan(command: str, *, filters_search: bool = False) -> LinePlan:
     """Parse and plan a command line; with `filters_search`, `make | grep x` is a search and no filter."""
     steps = parse(command)
     planner = _Planner(filters_search)
-    planner.walk(steps)
+    planner.read_list(steps)
     simple = list(commands(steps))
-    names = {name for one in simple for name in (one.program, *one.wrappers)}
+    names = {name for command_of_line in simple for name in (command_of_line.program, *command_of_line.wrappers)}
     names.update(name for step in steps for stage in step.stages for name in stage.wrappers)
     return LinePlan(
-        tuple(planner.lookups),
-        tuple(planner.prints),
-        planner.shows,
-        planner.acts,
-        planner.filters,
-        planner.last,
-        planner.negated,
-        frozenset(names),
-        any(map(_removes, simple)),
+        lookups=tuple(planner.lookups),
+        prints=tuple(planner.prints),
+        shows=planner.shows,
+        acts=planner.acts,
+        filters=planner.filters,
+        last=planner.last,
+        negated=planner.negated,
+        programs=frozenset(names),
+        removes=any(map(_removes, simple)),
     )
 
 
 def _removes(command: Command) -> bool:
+    """Report whether a command removes files, other than temporary ones, or rewrites them in place."""
     program = command.program
     if program == "git":
         return command.texts[:1] == ["rm"]
@@ -102,7 +103,7 @@ class _Planner:
         self.shows = self.acts = self.filters = self.negated = False
         self.last = -1
 
-    def walk(
+    def read_list(
         self, steps: tuple[Pipeline, ...], condition: _Condition = _UNCONDITIONAL, when: bool = True
     ) -> _Condition:
         """Read a list of pipelines that runs under the condition `condition` is `when`."""
@@ -113,25 +114,25 @@ class _Planner:
             guard = (current, step.link == "&&") if current.lookup >= 0 else (condition, when)
             before = len(self.lookups)
             self.last = -1
-            found = self.pipeline(step.stages, *guard)
+            found = self.read_pipeline(step.stages, *guard)
             if found.lookup >= before:
                 current = _Condition(found.lookup, found.flipped != step.negated)
                 self.last = found.lookup
                 self.negated |= step.negated
         return current
 
-    def pipeline(self, stages: tuple[Command | CompoundCommand, ...], guard: _Condition, when: bool) -> _Condition:
-        source, rest = stages[0], stages[1:]
-        tail = self.behind(rest)
+    def read_pipeline(self, stages: tuple[Command | CompoundCommand, ...], guard: _Condition, when: bool) -> _Condition:
+        source, later = stages[0], stages[1:]
+        tail = self.later_stages(later)
         if tail.acts:
             self.acts = True
             return _UNCONDITIONAL
         if isinstance(source, CompoundCommand):
-            return self.group(source, guard, when)
-        if not rest:
-            return self.single(source, guard, when)
+            return self.read_group(source, guard, when)
+        if not later:
+            return self.read_command(source, guard, when)
         parsed = describe(source)
-        search, last = tail.search, rest[-1]
+        search, last = tail.search, later[-1]
         if parsed.role is ProgramRole.LOOKUP and not parsed.silent:
             if search:
                 paths = parsed.lists_paths or search.lists_paths
@@ -147,16 +148,16 @@ class _Planner:
             return _UNCONDITIONAL
         silent = (search is not None and search.silent) or _goes_to_file(last.redirects)
         decides = isinstance(last, Command) and describe(last) == search
-        return self.add(Lookup(parsed, tail.counts, silent, _discards_errors(source.redirects), decides))
+        return self.add_lookup(Lookup(parsed, tail.counts, silent, _discards_errors(source.redirects), decides))
 
-    def behind(self, rest: tuple[Command | CompoundCommand, ...]) -> _Tail:
+    def later_stages(self, stages: tuple[Command | CompoundCommand, ...]) -> _Tail:
         """Read the stages after the first."""
         search: ParsedCommand | None = None
         counts = acts = False
-        for stage in rest:
+        for stage in stages:
             if isinstance(stage, CompoundCommand):
                 inner = _Planner(self.filters_search)
-                inner.walk(stage.test + stage.body + stage.other)
+                inner.read_list(stage.test + stage.body + stage.other)
                 acts |= inner.acts
                 searches = [lookup.parsed for lookup in inner.lookups if lookup.parsed.kind is ToolKind.SEARCH]
                 search = searches[0]._replace(silent=False) if searches else search
@@ -172,41 +173,41 @@ class _Planner:
                 counts |= parsed.counts  # grep -vc
         return _Tail(search, counts, acts)
 
-    def add(self, lookup: Lookup) -> _Condition:
+    def add_lookup(self, lookup: Lookup) -> _Condition:
         self.lookups.append(lookup)
         return _Condition(
             len(self.lookups) - 1, lookup.parsed.inverted and lookup.parsed.program in ("test", "[", "[[")
         )
 
-    def group(self, group: CompoundCommand, guard: _Condition, when: bool) -> _Condition:
+    def read_group(self, group: CompoundCommand, guard: _Condition, when: bool) -> _Condition:
         if group.word == "if":
-            condition = self.walk(group.test)
+            condition = self.read_list(group.test)
             if condition.lookup < 0:
                 condition = guard
-            self.walk(group.body, condition, True)
-            self.walk(group.other, condition, False)
+            self.read_list(group.body, condition, True)
+            self.read_list(group.other, condition, False)
             return _UNCONDITIONAL
-        self.walk(group.test)
-        condition = self.walk(group.body, guard, when)
+        self.read_list(group.test)
+        condition = self.read_list(group.body, guard, when)
         return condition if group.word in ("(", "{", "sh") else _UNCONDITIONAL
 
-    def single(self, command: Command, guard: _Condition, when: bool) -> _Condition:
+    def read_command(self, command: Command, guard: _Condition, when: bool) -> _Condition:
         parsed = describe(command)
-        away = _goes_to_file(command.redirects)
+        goes_to_file = _goes_to_file(command.redirects)
         if parsed.role is ProgramRole.LOOKUP:
-            if away and parsed.kind is not ToolKind.SEARCH:
+            if goes_to_file and parsed.kind is not ToolKind.SEARCH:
                 return _UNCONDITIONAL
-            silent = parsed.silent or away
-            return self.add(Lookup(parsed, parsed.counts, silent, _discards_errors(command.redirects), True))
-        if parsed.role is ProgramRole.PRINT and not away:
-            self.print(command, guard, when)
+            silent = parsed.silent or goes_to_file
+            return self.add_lookup(Lookup(parsed, parsed.counts, silent, _discards_errors(command.redirects), True))
+        if parsed.role is ProgramRole.PRINT and not goes_to_file:
+            self.read_print(command, guard, when)
         elif parsed.role is ProgramRole.ACT:
             self.acts = True
         elif parsed.role in _PRINTING:
-            self.shows |= not away and not any(redirect.operator == "<<" for redirect in command.redirects)
+            self.shows |= not goes_to_file and not any(redirect.operator == "<<" for redirect in command.redirects)
         return _UNCONDITIONAL
 
-    def print(self, command: Command, guard: _Condition, when: bool) -> None:
+    def read_print(self, command: Command, guard: _Condition, when: bool) -> None:
         from knowbound.traces.shell.printed import printed_texts  # noqa: PLC0415  # most lines print nothing
 
         for printed in printed_texts(command, guard.lookup, when != guard.flipped):

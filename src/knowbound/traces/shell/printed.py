@@ -69,9 +69,9 @@ def printed_texts(command: Command, lookup: int, when: bool) -> Iterator[Printed
     lines = text.replace("\\n", "\n").replace("\\t", "\t").split("\n")
     for number, line in enumerate(lines):
         pieces = tuple(piece.strip() for piece in line.split("\0"))
-        here, names = names[: len(pieces) - 1], names[len(pieces) - 1 :]
-        if any(pieces) or here:
-            status = here.index("?") if "?" in here else -1
+        names_in_line, names = names[: len(pieces) - 1], names[len(pieces) - 1 :]
+        if any(pieces) or names_in_line:
+            status = names_in_line.index("?") if "?" in names_in_line else -1
             is_prefix = not newline and number == len(lines) - 1
             yield PrintedText(pieces, is_prefix, lookup, when, status)
 

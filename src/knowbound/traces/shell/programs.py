@@ -79,7 +79,7 @@ _SAME_OPTIONS = {
 _OPTIONS = {name: (text.split()[0], frozenset(text.split()[1:])) for name, text in _VALUED.items()}
 
 
-def _given(command: Command, words: list[str]) -> Arguments:
+def _arguments_of(command: Command, words: list[str]) -> Arguments:
     """Return the arguments of a program, with the values of those options that take one."""
     name = command.program
     return arguments(words, *_OPTIONS.get(_SAME_OPTIONS.get(name, name), ("", frozenset())))
@@ -87,38 +87,39 @@ def _given(command: Command, words: list[str]) -> Arguments:
 
 def search(command: Command, words: list[str]) -> ParsedCommand:
     """Read grep and similar programs: the first operand is the pattern unless -e or -f gives it."""
-    given, table = _given(command, words), _SAME_OPTIONS.get(command.program, command.program)
-    operands = given.operands
-    patterns = given.valued("e", "regexp")
-    if table == "rg" and given.has("files"):
-        globs = [glob for glob in given.valued("g", "glob", "iglob") if not glob.startswith("!")]
+    options, table = _arguments_of(command, words), _SAME_OPTIONS.get(command.program, command.program)
+    operands = options.operands
+    patterns = options.valued("e", "regexp")
+    if table == "rg" and options.has("files"):
+        globs = [glob for glob in options.valued("g", "glob", "iglob") if not glob.startswith("!")]
         kind = ToolKind.SEARCH if globs else ToolKind.LIST
         return lookup(command, kind, " ".join(globs), operands, lists_paths=True)
-    if table == "ag" and given.has("g"):
+    if table == "ag" and options.has("g"):
         patterns = patterns or operands[:1]
-    if not patterns and not given.has("f", "file") and operands:
+    if not patterns and not options.has("f", "file") and operands:
         patterns, operands = operands[:1], operands[1:]
     return lookup(
         command,
         ToolKind.SEARCH,
         " | ".join(patterns),
         operands,
-        syntax=_syntax(command.program, table, given),
-        counts=given.has("c", "count", "count-matches"),
-        silent=given.has("q", "quiet", "silent"),
-        lists_paths=given.has("l", "L", "files-with-matches", "files-without-match", "name-only"),
-        inverted=given.has("v", "invert-match"),
+        syntax=_syntax(command.program, table, options),
+        counts=options.has("c", "count", "count-matches"),
+        silent=options.has("q", "quiet", "silent"),
+        lists_paths=options.has("l", "L", "files-with-matches", "files-without-match", "name-only"),
+        inverted=options.has("v", "invert-match"),
     )
 
 
-def _syntax(program: str, table: str, given: Arguments) -> Syntax | None:
-    if program == "fgrep" or given.has("F", "fixed-strings", "Q", "literal"):
+def _syntax(program: str, table: str, options: Arguments) -> Syntax | None:
+    """Return the syntax of a pattern; None if ripgrep's faults do not apply to it (`--multiline`)."""
+    if program == "fgrep" or options.has("F", "fixed-strings", "Q", "literal"):
         return Syntax.FIXED
-    if table in ("ag", "ack") or given.has("P", "perl-regexp", "pcre2"):
+    if table in ("ag", "ack") or options.has("P", "perl-regexp", "pcre2"):
         return Syntax.PERL
     if table == "rg":
-        return None if given.has("U", "multiline") else Syntax.RUST
-    return Syntax.EXTENDED if program == "egrep" or given.has("E", "extended-regexp") else Syntax.BASIC
+        return None if options.has("U", "multiline") else Syntax.RUST
+    return Syntax.EXTENDED if program == "egrep" or options.has("E", "extended-regexp") else Syntax.BASIC
 
 
 def lookup(
@@ -137,7 +138,17 @@ def lookup(
     """Return a lookup, with the operands that name something."""
     named = tuple(operand for operand in operands if operand not in ("-", "{}"))
     return ParsedCommand(
-        ProgramRole.LOOKUP, kind, query, named, counts, silent, lists_paths, inverted, command.program, syntax, is_state
+        ProgramRole.LOOKUP,
+        kind,
+        query,
+        named,
+        counts=counts,
+        silent=silent,
+        lists_paths=lists_paths,
+        inverted=inverted,
+        program=command.program,
+        syntax=syntax,
+        is_state=is_state,
     )
 
 
@@ -189,10 +200,11 @@ def _find(command: Command, words: list[str]) -> ParsedCommand:
 
 
 def _fd(command: Command, words: list[str]) -> ParsedCommand:
-    given = _given(command, words)
-    query = [*given.operands[:1], *given.valued("e", "extension")]
+    """Read `fd`: a pattern or an extension, then the folders."""
+    options = _arguments_of(command, words)
+    query = [*options.operands[:1], *options.valued("e", "extension")]
     kind = ToolKind.SEARCH if query else ToolKind.LIST
-    return lookup(command, kind, " ".join(query), given.operands[1:], lists_paths=True)
+    return lookup(command, kind, " ".join(query), options.operands[1:], lists_paths=True)
 
 
 def _names(command: Command, words: list[str]) -> ParsedCommand:
@@ -208,12 +220,14 @@ _PROGRAM_PLACES = _words("which whereis type command hash")
 
 
 def _list(command: Command, words: list[str]) -> ParsedCommand:
-    return lookup(command, ToolKind.LIST, "", _given(command, words).operands, is_state=command.program == "stat")
+    return lookup(
+        command, ToolKind.LIST, "", _arguments_of(command, words).operands, is_state=command.program == "stat"
+    )
 
 
 def _read(command: Command, words: list[str]) -> ParsedCommand:
     """Read `cat`, `head` and similar programs, which read files, or the pipe if no file is named."""
-    operands = [word for word in _given(command, words).operands if not (word[:1] == "+" and word[1:].isdigit())]
+    operands = [word for word in _arguments_of(command, words).operands if not (word[:1] == "+" and word[1:].isdigit())]
     operands += [redirect.target for redirect in command.redirects if redirect.operator == "<"]
     if any(redirect.operator == "<<" for redirect in command.redirects) or not operands:
         role = ProgramRole.COUNT if command.program == "wc" else ProgramRole.FILTER
@@ -230,11 +244,11 @@ def _script_reader(command: Command, words: list[str]) -> ParsedCommand:
     name = command.program
     if name in ("jq", "yq"):
         words = _without_pairs(words)
-    given = _given(command, words)
-    if name in ("sed", "gsed") and given.has("i", "in-place"):
+    options = _arguments_of(command, words)
+    if name in ("sed", "gsed") and options.has("i", "in-place"):
         return ParsedCommand(ProgramRole.QUIET, program=name)
-    scripts, operands = given.valued("e", "expression"), given.operands
-    if not scripts and not given.has("f", "file"):
+    scripts, operands = options.valued("e", "expression"), options.operands
+    if not scripts and not options.has("f", "file"):
         scripts, operands = operands[:1], operands[1:]
     operands = operands + [redirect.target for redirect in command.redirects if redirect.operator == "<"]
     operands = [word for word in operands if not re.match(r"[A-Za-z_]\w*=", word)]
@@ -245,7 +259,7 @@ def _script_reader(command: Command, words: list[str]) -> ParsedCommand:
         seeks = re.search(r"\b(?:select|test|contains|match)\(", script)
         return lookup(command, ToolKind.SEARCH if seeks else ToolKind.READ, script if seeks else "", operands)
     address = _ADDRESS.match(script.lstrip())
-    quiet = "n" in given.flags or name not in ("sed", "gsed")
+    quiet = "n" in options.flags or name not in ("sed", "gsed")
     if address and quiet and not _LINE_RANGE.match(script):
         return lookup(command, ToolKind.SEARCH, address[1], operands)
     return lookup(command, ToolKind.READ, "", operands)

@@ -83,6 +83,7 @@ def _role_of_verb(program: str, verb: str) -> ProgramRole:
 
 
 def _git(command: Command, words: list[str]) -> ParsedCommand:
+    """Read git by its verb: `grep`, `ls-files`, a search of the history and files of a commit look something up."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in _GIT_VALUED else 1
@@ -94,14 +95,14 @@ def _git(command: Command, words: list[str]) -> ParsedCommand:
         parsed = search(command._replace(words=(ShellWord("grep"),)), words[:cut])
         return parsed._replace(operands=(*parsed.operands, *words[cut + 1 :]), program="git")
     if verb in ("ls-files", "ls-tree"):
-        given = arguments(words, "xX", frozenset({"exclude", "exclude-from", "exclude-per-directory"}))
-        places = given.operands[verb == "ls-tree" :]
+        options = arguments(words, "xX", frozenset({"exclude", "exclude-from", "exclude-per-directory"}))
+        places = options.operands[verb == "ls-tree" :]
         return lookup(command, ToolKind.LIST, " ".join(places), places, lists_paths=True)
     if verb in ("log", "reflog", "shortlog"):  # `-S x`, `-G x`, `--grep x` and `-- path` search the history
-        given = arguments(words, "SGnL", frozenset("grep author format since until after before".split()))
-        wanted = given.valued("S", "G", "grep") or words[cut + 1 :]
-        if wanted:
-            return lookup(command, ToolKind.SEARCH, " | ".join(wanted), [])
+        options = arguments(words, "SGnL", frozenset("grep author format since until after before".split()))
+        searched_for = options.valued("S", "G", "grep") or words[cut + 1 :]
+        if searched_for:
+            return lookup(command, ToolKind.SEARCH, " | ".join(searched_for), [])
         return ParsedCommand(_TEXT, program="git")
     if verb in ("show", "cat-file"):
         paths = [found["path"] for word in words if (found := _REVISION_PATH.match(word))]
@@ -111,10 +112,10 @@ def _git(command: Command, words: list[str]) -> ParsedCommand:
     if verb == "ls-remote" and len(names) > 1:
         return lookup(command, ToolKind.LIST, " ".join(names[1:]), [], is_state=True)
     if verb in ("branch", "tag"):
-        given = arguments(words)
-        if given.has("l", "list") and given.operands:
-            return lookup(command, ToolKind.LIST, " ".join(given.operands), [], is_state=True)
-        acts = given.operands and not given.has("a", "r", "contains", "merged", "no-merged", "points-at")
+        options = arguments(words)
+        if options.has("l", "list") and options.operands:
+            return lookup(command, ToolKind.LIST, " ".join(options.operands), [], is_state=True)
+        acts = options.operands and not options.has("a", "r", "contains", "merged", "no-merged", "points-at")
         return ParsedCommand(ProgramRole.QUIET if acts else _TEXT, program="git")
     return ParsedCommand(_role_of_verb("git", verb), program=f"git {verb}")
 
@@ -123,16 +124,16 @@ def _gh(command: Command, words: list[str]) -> ParsedCommand:
     """Read GitHub's command line: list, view and search look something up; other verbs act."""
     subject, verb = [*words, "", ""][:2]
     long = frozenset("repo limit state head base search author json jq label template".split())
-    given = arguments(words[2:], "RLSBHlAsqt", long)
+    options = arguments(words[2:], "RLSBHlAsqt", long)
     if subject == "search":
-        return lookup(command, ToolKind.SEARCH, " ".join(given.operands), [])
+        return lookup(command, ToolKind.SEARCH, " ".join(options.operands), [])
     if verb == "list":
-        searched = given.valued("search", "S")
-        wanted = searched + given.valued("head")
-        kind = ToolKind.SEARCH if wanted else ToolKind.LIST
-        return lookup(command, kind, " ".join(wanted), [], is_state=not searched)
+        searched = options.valued("search", "S")
+        searched_for = searched + options.valued("head")
+        kind = ToolKind.SEARCH if searched_for else ToolKind.LIST
+        return lookup(command, kind, " ".join(searched_for), [], is_state=not searched)
     if verb == "view" and subject in ("pr", "issue", "release", "repo"):
-        return lookup(command, ToolKind.READ, " ".join([subject, *given.operands]), [], is_state=True)
+        return lookup(command, ToolKind.READ, " ".join([subject, *options.operands]), [], is_state=True)
     writes = not {"-X", "--method", "-f", "-F", "--field", "--raw-field", "--input"}.isdisjoint(words)
     is_text = verb in ("view", "diff") or (subject == "api" and not writes)
     return ParsedCommand(_TEXT if is_text else ProgramRole.ACT, program="gh")

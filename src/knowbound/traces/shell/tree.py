@@ -117,16 +117,17 @@ def unwrap(command: Command) -> Command:
             words, name = words[1:], name + " exec"
         if name not in _WRAPPERS or (name == "command" and len(words) > 1 and words[1].text in ("-v", "-V")):
             break
-        rest = _inner_words(words[1:], *_WRAPPERS[name])
-        if not rest and name != "xargs":
+        inner_words = _inner_words(words[1:], *_WRAPPERS[name])
+        if not inner_words and name != "xargs":
             break
-        if name == "ssh" and len(rest) == 1:
-            rest = (ShellWord("sh"), ShellWord("-c"), rest[0])
-        command = Command(rest, command.redirects, command.assigns, (*command.wrappers, name))
+        if name == "ssh" and len(inner_words) == 1:
+            inner_words = (ShellWord("sh"), ShellWord("-c"), inner_words[0])
+        command = Command(inner_words, command.redirects, command.assigns, (*command.wrappers, name))
     return command
 
 
 def _inner_words(words: tuple[ShellWord, ...], valued: str, operands: int) -> tuple[ShellWord, ...]:
+    """Return the words after a wrapper's own options, assignments and operands."""
     at = 0
     while at < len(words):
         text = words[at].text

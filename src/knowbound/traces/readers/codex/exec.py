@@ -120,9 +120,9 @@ class _Thread:
             response = yield from self._responding(id_, number)
             response.said.append(AgentText(id_, text, number))
         elif kind in _CALLS:
-            known = self.response.calls.get(id_) if self.response else None
-            response = self.response if self.response and known else (yield from self._responding(id_, number))
-            response.calls[id_] = _CALLS[kind](id_, item, completed, known.line if known else number)
+            earlier_call = self.response.calls.get(id_) if self.response else None
+            response = self.response if self.response and earlier_call else (yield from self._responding(id_, number))
+            response.calls[id_] = _CALLS[kind](id_, item, completed, earlier_call.line if earlier_call else number)
             (self.unfinished_calls.discard if completed else self.unfinished_calls.add)(id_)
 
     def _responding(self, id_: str, number: int) -> Generator[Event, None, OpenStep]:

@@ -48,7 +48,9 @@ def is_bare_meta(line: dict[str, Any]) -> bool:
 def tokens_of(event: Payload) -> int | None:
     """Return the tokens of a response that were written, and read for the first time; None if it has no such number."""
     last = as_input(as_input(event.get("info")).get("last_token_usage"))
-    return new_tokens(*(last.get(f"{one}_tokens", 0) for one in ("input", "cached_input", "output"))) if last else None
+    return (
+        new_tokens(*(last.get(f"{kind}_tokens", 0) for kind in ("input", "cached_input", "output"))) if last else None
+    )
 
 
 class CallOutput(NamedTuple):
@@ -105,8 +107,8 @@ def request_of(item: Payload, number: int) -> PendingCall:
         if name == "exec" and (call := call_of(text)):
             return PendingCall(call.name, call.input, number)
         return PendingCall(name, {"input": text}, number)
-    given = item.get("action" if kind in ("local_shell_call", "web_search_call") else "arguments")
-    return PendingCall(name, _argv_joined(as_input(given)), number)
+    arguments = item.get("action" if kind in ("local_shell_call", "web_search_call") else "arguments")
+    return PendingCall(name, _argv_joined(as_input(arguments)), number)
 
 
 def _argv_joined(input_: dict[str, Any]) -> dict[str, Any]:
@@ -247,7 +249,8 @@ def _calls_in(script: str) -> list[ScriptCall]:
     without_strings = _TOKENS.sub(keep, script.replace("\0", ""))
     variables = dict(_VARIABLE.findall(without_strings))
     return [
-        ScriptCall(one[1], _argument(one[2] or "", variables, strings)) for one in _TOOL_CALL.finditer(without_strings)
+        ScriptCall(call[1], _argument(call[2] or "", variables, strings))
+        for call in _TOOL_CALL.finditer(without_strings)
     ]
 
 

@@ -87,8 +87,8 @@ class Codex:
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
         """Yield the events of one session."""
-        known = KnownIds(tally, is_single_file=len(files) + len(sidechains) <= 1)
-        shared = _SharedState(tally, dict(sidechains), known)
+        known_ids = KnownIds(tally, is_single_file=len(files) + len(sidechains) <= 1)
+        shared = _SharedState(tally, dict(sidechains), known_ids)
         yield from _Rollout(shared, "").events(files)
         for agent_id in list(shared.sidechains):  # no call of the session started them
             yield from _sidechain(shared, agent_id)

@@ -335,6 +335,7 @@ class Checkout:
                 yield "%", number
 
     def _scripts_in_json(self, path: str, section: str, lines: list[str]) -> Iterator[tuple[str, int]]:
+        """Yield the scripts in a section of a JSON manifest, with the first line after its name that has them."""
         try:
             found = msgspec.json.decode(self.text(path).encode())
         except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -213,6 +213,7 @@ def _file_score(path: str, here: _FileLines, weights: Mapping[str, float], synon
         while events[begin][0] < line - _WINDOW_LINES:
             hits_in_window[events[begin][1]] -= 1
             begin += 1
+        # Each further hit of a word adds less.
         total = sum(weight_of[key] * count / (count + 0.6) for key, count in hits_in_window.items() if count)
         best = max(best, total)
     in_path = sum(weight for word, weight in weights.items() if word in word_stems(path))

@@ -70,6 +70,7 @@ def write_address(address: str, data: bytes) -> None:
 
 
 def _stamp(info: dict[str, Any]) -> int:
+    """Return the time of the last change in ns, or a number for the mark of the content; 0 without both."""
     time: datetime | float | None = info.get("LastModified") or info.get("mtime") or info.get("created")
     if time is not None:
         return int((time if isinstance(time, int | float) else time.timestamp()) * 1e9)

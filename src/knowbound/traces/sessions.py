@@ -34,7 +34,7 @@ _POOL_FROM_BYTES = 24 * 1024 * 1024  # below this one process is quicker than st
 _COMMIT_SECONDS = 1.0
 _RESULTS_AT_ONCE = 200  # results of a team: a session has up to some 100 KB
 _NO_TRACE = "no trace"
-_KEPT, _KEPT_PACKED = 24 * 1024 * 1024, 2 * 1024 * 1024  # bytes of a session whose events fit into memory
+_KEPT_BYTES, _KEPT_PACKED_BYTES = 24 * 1024 * 1024, 2 * 1024 * 1024  # of a session whose events fit into memory
 
 Progress = Callable[[int, int], None]  # bytes read, bytes to read
 
@@ -141,7 +141,7 @@ class SharedEvents:
         self.session = session
         self.tally = Tally()
         is_packed = any(name.endswith((".gz", ".zst")) for name in parts_of(session))
-        self._fits_memory = lenses > 1 and session.size <= (_KEPT_PACKED if is_packed else _KEPT)
+        self._fits_memory = lenses > 1 and session.size <= (_KEPT_PACKED_BYTES if is_packed else _KEPT_BYTES)
         self._events: list[Event] | None = None
 
     def follow(self) -> Iterator[Event]:

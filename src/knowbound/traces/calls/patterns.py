@@ -59,6 +59,7 @@ _EXTENDED_GLOB = lazy(r"[@+?!*]\(")
 
 
 def _glob_fault(glob: str) -> str:
+    """Return the fault of a glob; "" if it has none."""
     if glob[0] in "\"'`" or glob[-1] in "\"'`":
         return "quotes in a glob"
     if " -o " in glob:

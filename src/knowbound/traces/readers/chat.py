@@ -69,6 +69,7 @@ def _read_file(path: Path, tally: Tally) -> Iterator[Event]:
 
 
 def _conversation(value: object, listed: list[Any], path: Path, number: int, tally: Tally) -> Iterator[Event]:
+    """Yield the events of a whole conversation; the first of a file has the file's name if it has no id."""
     document = value if isinstance(value, dict) else {}
     default_id = path.stem if number == 1 else f"{path.stem}:{number}"
     yield Start(text_in(document, *_SESSION_KEYS) or default_id, Chat.name, text_in(document, "cwd"))

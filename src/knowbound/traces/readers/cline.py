@@ -221,6 +221,7 @@ def _request(block: dict[str, Any]) -> ToolRequest:
 
 
 def _result_of_block(block: dict[str, Any]) -> ToolResult:
+    """Return a result; one of several parts is an error only if no part succeeded."""
     parts = [part for part in dicts(block.get("content")) if "success" in part]
     id_, name = text_in(block, "tool_use_id"), text_in(block, "name")
     if not parts:

@@ -93,6 +93,7 @@ class _EventLog:
         yield from self._complete_all()
 
     def _event(self, kind: str, id_: str, line: dict[str, Any], data: dict[str, Any], number: int) -> Iterator[Event]:
+        """Take an event; text for the main agent waits until its open step is complete."""
         time = text_in(line, "timestamp")
         agent_id = text_in(line, "agentId") or text_in(data, "parentToolCallId")
         if not self.started and _LINE_TYPE.fullmatch(kind):
@@ -156,6 +157,7 @@ class _EventLog:
                 yield from self._complete(agent_id)
 
     def _result(self, data: dict[str, Any]) -> Iterator[Event]:
+        """Put a result in place of its pending call; the last one completes the step."""
         id_ = text_in(data, "toolCallId")
         step = self.open_steps.get(self.agent_of_call.pop(id_, ""))
         request = step.calls.get(id_) if step else None

@@ -178,6 +178,7 @@ def _user(record: _Record) -> Iterator[Event]:
 
 
 def _agent(record: _Record) -> Iterator[Event]:
+    """Yield the step of an agent's message, and the skills that it invokes."""
     raws = dicts(record.raw.get("toolCalls"))
     calls = tuple(_call(raw, f"{record.id}#{number}", record.line) for number, raw in enumerate(raws))
     said = tuple(AgentText(record.id, text, record.line) for text in read_parts(record.raw.get("content"))[0])

@@ -135,6 +135,7 @@ def _request(part: dict[str, Any]) -> ToolRequest:
 
 
 def _result(part: dict[str, Any]) -> ToolResult:
+    """Return a result with its exit code, or with the sub-agent that its call started."""
     result = as_input(part.get("toolResult"))
     value = result.get("value")
     if result.get("status") == "error":

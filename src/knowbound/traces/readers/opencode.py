@@ -190,6 +190,7 @@ def _events(
 def _events_of_agent(
     agent: _Session, sub_sessions: dict[str, list[_Session]], tables: Tables, depth: int
 ) -> Iterator[Event]:
+    """Yield the steps of a sub-agent, then of those that it started; their messages are read when they are needed."""
     _read_messages(agent, tables)
     yield from (event for event in _own_events(agent, agent.id) if isinstance(event, Step | Broken))
     agent.messages = []
@@ -226,6 +227,7 @@ def _user(message: _Message, path: str, line: int, *, is_task: bool) -> Iterator
 
 
 def _agent(message: _Message, path: str, line: int, agent_id: str) -> Iterator[Event]:
+    """Yield the step of an agent's message, the skills that it invokes, and the error that ended it."""
     said = list[AgentText]()
     calls = list[ToolCall]()
     for part in message.parts:

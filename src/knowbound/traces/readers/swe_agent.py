@@ -230,6 +230,7 @@ def _own_command(action: str) -> tuple[str, ToolKind, dict[str, Any]] | None:
 
 
 def _own_outcome(kind: ToolKind, observation: str) -> tuple[Outcome, str]:
+    """Return the outcome of one of SWE-agent's own commands by the words of its observation."""
     text = observation.lstrip()
     if kind is ToolKind.SEARCH and _NO_MATCH.match(text):
         return NO_MATCH

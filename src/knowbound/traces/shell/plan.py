@@ -96,6 +96,8 @@ class _Tail(NamedTuple):
 
 
 class _Planner:
+    """Facts of a command line that are gathered as its pipelines are read, in order."""
+
     def __init__(self, filters_search: bool) -> None:
         self.filters_search = filters_search
         self.lookups: list[Lookup] = []
@@ -106,7 +108,10 @@ class _Planner:
     def read_list(
         self, steps: tuple[Pipeline, ...], condition: _Condition = _UNCONDITIONAL, when: bool = True
     ) -> _Condition:
-        """Read a list of pipelines that runs under the condition `condition` is `when`."""
+        """Read a list of pipelines that runs if the lookup of `condition` succeeds (`when`) or fails.
+
+        Return the condition that the end of the list sets for what follows it.
+        """
         current = _UNCONDITIONAL
         for step in steps:
             is_linked = step.link in ("&&", "||")
@@ -122,6 +127,7 @@ class _Planner:
         return current
 
     def read_pipeline(self, stages: tuple[Command | CompoundCommand, ...], guard: _Condition, when: bool) -> _Condition:
+        """Read a pipeline: its first stage looks something up, or a later grep searches what it prints."""
         source, later = stages[0], stages[1:]
         tail = self.later_stages(later)
         if tail.acts:
@@ -180,6 +186,7 @@ class _Planner:
         )
 
     def read_group(self, group: CompoundCommand, guard: _Condition, when: bool) -> _Condition:
+        """Read a group; the branches of an `if` depend on the lookup in its test."""
         if group.word == "if":
             condition = self.read_list(group.test)
             if condition.lookup < 0:
@@ -192,6 +199,7 @@ class _Planner:
         return condition if group.word in ("(", "{", "sh") else _UNCONDITIONAL
 
     def read_command(self, command: Command, guard: _Condition, when: bool) -> _Condition:
+        """Read a command that is a pipeline of its own."""
         parsed = describe(command)
         goes_to_file = _goes_to_file(command.redirects)
         if parsed.role is ProgramRole.LOOKUP:

@@ -194,6 +194,7 @@ def _values(file: Path, tally: Tally) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _lines_of_head(head: bytes) -> Iterator[_Line]:
+    """Yield the lines in the head of a file, also of a list or of an object over several lines."""
     first = first_value(head)
     if isinstance(first, list):
         yield from dicts(first)
@@ -204,6 +205,7 @@ def _lines_of_head(head: bytes) -> Iterator[_Line]:
 
 
 def _is_stream_line(line: _Line) -> bool:
+    """Report whether a line is one of this format, by its type and the fields that belong to it."""
     kind = text_in(line, "type")
     if not text_in(line, "session_id"):
         return False

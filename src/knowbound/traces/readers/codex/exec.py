@@ -156,6 +156,7 @@ def _web_search(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
 
 
 def _sub_agent_call(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+    """Return a call that starts a sub-agent, or sends it something."""
     tool, failed, output = text_in(item, "tool"), item.get("status") == "failed", "" if completed else None
     input_ = {"prompt": text_in(item, "prompt")}
     call = finish_call(id_, tool or "collab", input_, output, is_error=failed, kind=ToolKind.OTHER, line=line)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 9_500  # above 10,000 (UTF-16 units) Claude Code and Codex put the text into a file instead
 MOST_OF_ONE = 1_200  # characters of one item; a longer item is cut and says so
-_MOST_OF_AN_ID = 128  # as kms/validation.py allows: a cut id names no item
+_MOST_ID_CHARACTERS = 128  # as kms/validation.py allows: a cut id names no item
 
 INTRO = "Entries of this project's knowledge store (knowbound) that match the prompt, each with its id:"
 _UNVERIFIED = "UNVERIFIED entries are not confirmed."
@@ -31,7 +31,7 @@ _STALE = "STALE entries come from a source that has changed since."
 _USE = "The ids are what the tools kms_flag, kms_update and kms_supersede take when an entry is wrong."
 
 # Control characters, and invisible or reversing characters: zero-width, bidirectional, tag and private ones.
-_UNSEEN = lazy(
+_INVISIBLE = lazy(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\ue000-\uf8ff\U000e0000-\U0010ffff]"
 )
@@ -75,11 +75,11 @@ def compose(items: Sequence[FoundItem], *, budget: int) -> Bundle:
 def cleaned(text: str) -> str:
     """Return the text as it was stored, without invisible characters and without tags of clients and models."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = _CONTROL_TAG.sub("&lt;", _UNSEEN.sub("", text))
+    text = _CONTROL_TAG.sub("&lt;", _INVISIBLE.sub("", text))
     return "\n".join([line.rstrip() for line in text.split("\n")]).strip()
 
 
-def for_brackets(text: str, most: int = _MOST_OF_AN_ID) -> str:
+def for_brackets(text: str, most: int = _MOST_ID_CHARACTERS) -> str:
     """Return a short text that cannot begin a line of its own or end its brackets."""
     return " ".join(cleaned(text).split()).replace("[", "(").replace("]", ")")[:most]
 
@@ -89,8 +89,9 @@ def fence_of(text: str) -> str:
     return "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
 
 
-def _text(items: list[FoundItem], most: int) -> str:
-    shown = "\n".join([_line(item, most) for item in sorted(items, key=lambda item: item.id)])
+def _text(items: list[FoundItem], most_tokens: int) -> str:
+    """Return the bundle of these items; `most_tokens` are those of one item."""
+    shown = "\n".join([_line(item, most_tokens) for item in sorted(items, key=lambda item: item.id)])
     fence = fence_of(shown)
     lines = [INTRO, fence, shown, fence, _USE]
     lines += [_UNVERIFIED] if any(item.flag for item in items) else []
@@ -98,13 +99,13 @@ def _text(items: list[FoundItem], most: int) -> str:
     return "\n".join(lines)
 
 
-def _line(item: FoundItem, most: int) -> str:
+def _line(item: FoundItem, most_tokens: int) -> str:
     """Return the item's line. Further lines are indented: no content can look like an item of its own."""
-    marks = [mark for mark, holds in (("UNVERIFIED", item.flag), ("STALE", item.stale)) if holds]
+    marks = [mark for mark, is_set in (("UNVERIFIED", item.flag), ("STALE", item.stale)) if is_set]
     marks += [f"from {_source(item)}"]
     marks += [f"as of {for_brackets(item.timestamp[:10])}"] if item.timestamp else []
     marked = f" ({', '.join(marks)})"
-    content = _cut(cleaned(item.content), most).replace("\n", "\n    ")
+    content = _cut(cleaned(item.content), most_tokens).replace("\n", "\n    ")
     return f"[{for_brackets(item.id)}]{marked} {content}"
 
 
@@ -122,12 +123,12 @@ def _source(item: FoundItem) -> str:
     return for_brackets(redact(file))
 
 
-def _cut(text: str, most: int) -> str:
-    """Cut the text to `most` tokens, and to the characters that an item may have."""
-    room = min(MOST_OF_ONE, len(text) * most // max(1, estimated_tokens(text)))
-    if len(text) <= room:
+def _cut(text: str, most_tokens: int) -> str:
+    """Cut the text to `most_tokens` tokens, and to the characters that an item may have."""
+    most_characters = min(MOST_OF_ONE, len(text) * most_tokens // max(1, estimated_tokens(text)))
+    if len(text) <= most_characters:
         return text
-    return f"{whole_words(text, room)} … (cut; the entry has {len(text)} characters)"
+    return f"{whole_words(text, most_characters)} … (cut; the entry has {len(text)} characters)"
 
 
 def _fits(text: str, budget: int) -> bool:

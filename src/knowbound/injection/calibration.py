@@ -127,10 +127,10 @@ def trials_of(prompts: Iterable[LabelledPrompt], home: str, settings: HookSettin
     """Return each prompt with the candidates of the hook, to try floors and numbers of items on."""
     return [
         Trial(
-            prompt.name,
-            frozenset(prompt.right),
-            frozenset(prompt.on_topic),
-            PromptInjection(prompt.prompt, home, settings),
+            name=prompt.name,
+            right=frozenset(prompt.right),
+            on_topic=frozenset(prompt.on_topic),
+            injecting=PromptInjection(prompt.prompt, home, settings),
         )
         for prompt in prompts
     ]

@@ -36,12 +36,12 @@ from knowbound.text.redact import excerpt, redact
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
 
 CANDIDATES = 40
-_TURNS = 2  # before the prompt, that the conversation is taken from
-_OF_A_MESSAGE = 1_000  # characters
-_FILES = 8
+_CONVERSATION_TURNS = 2  # before the prompt, that the conversation is taken from
+_MESSAGE_CHARACTERS = 1_000
+_MOST_FILES = 8
 _SEARCH_SECONDS = 5.0
-_LONGEST_PROBLEM = 300
-_FEW = """
+_PROBLEM_CHARACTERS = 300
+_FIRST_ITEMS = """
     SELECT id, backend, content_sha, confidence, content, timestamp, anchor_file FROM item
     WHERE served = 1 AND flag = '' AND stale = 0 ORDER BY id LIMIT ?
 """
@@ -70,7 +70,7 @@ def ask_model(root: str, home: str, model: str, prompt: HookPrompt, most: int) -
         choice = _asked(replace(load(Path(root), ignore_untrusted=True), home=Path(home)), model, prompt, most)
     except Exception as error:  # there is the choice without the model
         choice = ModelChoice(None, problem=f"{type(error).__name__}: {error}")
-    return replace(choice, problem=choice.problem and f"the model: {excerpt(choice.problem, _LONGEST_PROBLEM)}")
+    return replace(choice, problem=choice.problem and f"the model: {excerpt(choice.problem, _PROBLEM_CHARACTERS)}")
 
 
 def keep_for_later(
@@ -80,14 +80,14 @@ def keep_for_later(
     if late.is_forgotten(home, prompt.session):
         return
     bundle = compose(new_to_context(home, prompt.context, choice.items or []), budget=budget)
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "chooser": choice.chooser,
         "chooser_outcome": FAILED if choice.items is None else CHOSE_LATER,
         "chooser_ms": round((time.time() - prompted) * 1000, 1),
     }
-    known |= {"late": [item_row(item) for item in bundle.items], "late_tokens": bundle.tokens} if bundle.items else {}
-    known |= {"chooser_problem": choice.problem} if choice.problem else {}
-    add_to_record(home, record, known)
+    fields |= {"late": [item_row(item) for item in bundle.items], "late_tokens": bundle.tokens} if bundle.items else {}
+    fields |= {"chooser_problem": choice.problem} if choice.problem else {}
+    add_to_record(home, record, fields)
     if bundle.items:
         items = list(map(late.item_to_json, bundle.items))
         late.keep(
@@ -96,28 +96,30 @@ def keep_for_later(
 
 
 def _asked(settings: Settings, model: str, prompt: HookPrompt, most: int) -> ModelChoice:
+    """Ask the model among the candidates, and once more among those of its own search if none of them fits."""
     if not is_named_for_choosing(settings) and not may_see(model, prompt.agent, settings):
         return ModelChoice(None, problem="it is of another provider than the session (model.cross_provider)")
     asker = asker_for(settings, model, background=True, keep=False, is_quick=True)
     if asker is None:
         return ModelChoice(None, problem="the rules cannot choose items: name a model (knowbound judge list)")
     chooser = f"{load_prompt('choose').version}/{asker.judge}"
-    said = conversation_before(prompt)
-    candidates = candidates_for(str(settings.home), "\n".join([*said, prompt.text]))
+    messages = conversation_before(prompt)
+    candidates = candidates_for(str(settings.home), "\n".join([*messages, prompt.text]))
     if not candidates:
         return ModelChoice([], chooser)
 
     def chosen_from(candidates: list[FoundItem]) -> tuple[list[FoundItem] | None, Chosen]:
-        asked = Choosing(prompt.text, [cleaned(item.content) for item in candidates], said)
+        asked = Choosing(prompt.text, [cleaned(item.content) for item in candidates], messages)
         [answer] = choose(asker, [asked])
         if answer.entries is None:
             return None, answer
-        return [candidates[number - 1] for number in dict.fromkeys(entry.number for entry in answer.entries)], answer
+        numbers = dict.fromkeys(entry.number for entry in answer.entries)  # from 1, as the model was shown them
+        return [candidates[number - 1] for number in numbers], answer
 
     items, answer = chosen_from(candidates)
     if answer.search and (further := further_candidates(str(settings.home), answer.search, candidates)):
         items, answer = chosen_from(further)
-    return ModelChoice(items and items[:most], chooser, "" if items is not None else answer.problem)
+    return ModelChoice(items and items[:most], chooser, problem="" if items is not None else answer.problem)
 
 
 def candidates_for(home: str, query: str) -> list[FoundItem]:
@@ -137,7 +139,7 @@ def further_candidates(home: str, search: str, shown: list[FoundItem]) -> list[F
 
 def _rest_of_few(index: sqlite3.Connection, found: list[FoundItem]) -> list[FoundItem]:
     """Return the other items of a store that is small enough to be shown to a model whole."""
-    rows = index.execute(_FEW, (CANDIDATES + 1,)).fetchall() if len(found) < CANDIDATES else []
+    rows = index.execute(_FIRST_ITEMS, (CANDIDATES + 1,)).fetchall() if len(found) < CANDIDATES else []
     if len(rows) > CANDIDATES:
         return []
     known, rest = {item.content_sha for item in found}, list[FoundItem]()
@@ -154,20 +156,20 @@ def _rest_of_few(index: sqlite3.Connection, found: list[FoundItem]) -> list[Foun
 
 def conversation_before(prompt: HookPrompt) -> list[str]:
     """Return the last messages before the prompt, and the files that they were about; nothing without a transcript."""
-    turns: deque[TraceTurn] = deque(maxlen=_TURNS)
+    turns: deque[TraceTurn] = deque(maxlen=_CONVERSATION_TURNS)
     try:
         for turn in turns_in(session_of(Path(prompt.transcript))) if prompt.transcript else ():
             if turn.key != prompt.turn:
                 turns.append(turn)
     except Exception:  # no path, or no transcript: the prompt alone has to do
         return []
-    said = []
+    messages = []
     for turn in turns:
         # Secrets go before the cut, which may go through one.
-        said += [f"user: {redact(turn.prompt.text)[:_OF_A_MESSAGE]}"] if turn.prompt.text else []
-        said += [f"agent: {redact(turn.said[-1])[-_OF_A_MESSAGE:]}"] if turn.said else []
+        messages += [f"user: {redact(turn.prompt.text)[:_MESSAGE_CHARACTERS]}"] if turn.prompt.text else []
+        messages += [f"agent: {redact(turn.said[-1])[-_MESSAGE_CHARACTERS:]}"] if turn.said else []
     paths = dict.fromkeys(path for turn in reversed(turns) for call in reversed(turn.calls) for path in call.paths)
     inside = os.path.join(prompt.cwd, "")
-    if files := ", ".join([path.removeprefix(inside) for path in paths][:_FILES]):
-        said.append(f"files: {files}")
-    return said
+    if files := ", ".join([path.removeprefix(inside) for path in paths][:_MOST_FILES]):
+        messages.append(f"files: {files}")
+    return messages

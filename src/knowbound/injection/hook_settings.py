@@ -56,14 +56,14 @@ class HookSettings:
 
 def load(root: str, home: str, *, keep: bool = True) -> HookSettings:
     """Return the settings of a project, and cache them for the next run. An invalid config is an error."""
-    state = _state(root)
-    settings = _kept(home, state)
+    state = _dependencies(root)
+    settings = _from_cache(home, state)
     if settings is None:
-        settings = _read(root)
-        kept: dict[str, object] = {"state": state, "settings": vars(settings)}
+        settings = _from_config(root)
+        cache: dict[str, object] = {"state": state, "settings": vars(settings)}
         try:
             if keep:
-                make_file(os.path.join(home, _CACHE), json.dumps(kept | {"seal": seal(_sealed_part(kept))}).encode())
+                make_file(os.path.join(home, _CACHE), json.dumps(cache | {"seal": seal(_sealed_part(cache))}).encode())
         except OSError:
             pass  # the next run reads the config again
     return settings
@@ -71,10 +71,11 @@ def load(root: str, home: str, *, keep: bool = True) -> HookSettings:
 
 def cached(root: str, home: str) -> HookSettings | None:
     """Return the settings of a project if nothing has changed since they were read, else None."""
-    return _kept(home, _state(root))
+    return _from_cache(home, _dependencies(root))
 
 
-def _kept(home: str, state: list[object]) -> HookSettings | None:
+def _from_cache(home: str, state: list[object]) -> HookSettings | None:
+    """Return the cached settings; None if they depend on something else now, or are not sealed by the user."""
     try:
         with open(os.path.join(home, _CACHE), encoding="utf-8") as file:
             kept = json.load(file)
@@ -89,7 +90,7 @@ def _sealed_part(kept: dict[str, object]) -> str:
     return json.dumps([kept["state"], kept["settings"]])
 
 
-def _state(root: str) -> list[object]:
+def _dependencies(root: str) -> list[object]:
     """Return everything that the settings depend on."""
     files: list[object] = []
     in_root = [os.path.join(root, name) for name in ("knowbound.toml", "pyproject.toml")]
@@ -105,7 +106,8 @@ def _state(root: str) -> list[object]:
     return [__version__, os.path.abspath(root), files, given]
 
 
-def _read(root: str) -> HookSettings:
+def _from_config(root: str) -> HookSettings:
+    """Read the settings from the config files."""
     from pathlib import Path  # noqa: PLC0415  # the slow way, once after a change
 
     from knowbound.config import load as load_config  # noqa: PLC0415

@@ -73,8 +73,8 @@ class Choice:
 
 def item_row(item: FoundItem) -> dict[str, Any]:
     """Return an item as it is recorded."""
-    tried = {"explored": True} if item.is_explored else {}
-    return tried | {
+    explored_field = {"explored": True} if item.is_explored else {}
+    return explored_field | {
         "item": item.id,
         "backend": item.backend,
         "sha": item.content_sha,
@@ -100,14 +100,14 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> 
     index = open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=seconds, split_by=SPLIT_BY)
     if index is None:
         return nothing
-    is_on, began = quality_is_on(settings.ranks), time.thread_time()
-    found = search(index, prompt.text, limit=POOL, with_quality=is_on)
-    new = new_to_context(home, prompt.context, relevant(found.items, floor, with_quality=is_on))
-    first = new[: settings.most_items]
-    if new[settings.most_items :] and is_on and explores(home):
-        first = explored(prompt, first, new[settings.most_items :])
-    spent = (time.thread_time() - began) * 1000
-    return Choice(bundle.compose(first, budget=budget), found.pool, floor=floor, budget=budget, ms=spent)
+    with_quality, began = quality_is_on(settings.ranks), time.thread_time()
+    found = search(index, prompt.text, limit=POOL, with_quality=with_quality)
+    new = new_to_context(home, prompt.context, relevant(found.items, floor, with_quality=with_quality))
+    chosen, lower = new[: settings.most_items], new[settings.most_items :]
+    if lower and with_quality and explores(home):
+        chosen = explored(prompt, chosen, lower)
+    spent_ms = (time.thread_time() - began) * 1000
+    return Choice(bundle.compose(chosen, budget=budget), found.pool, floor=floor, budget=budget, ms=spent_ms)
 
 
 # Chance
@@ -146,10 +146,10 @@ def explored(prompt: HookPrompt, chosen: list[FoundItem], others: list[FoundItem
 
 def drawn(purpose: str, prompt: HookPrompt, *, by_session: bool = False) -> float:
     """Draw a number from 0 to under 1, the same for each prompt (by its id, else its text), or session, and purpose."""
-    key = "" if by_session and prompt.session else prompt.prompt_id or prompt.turn_id or prompt.text
+    of_prompt = "" if by_session and prompt.session else prompt.prompt_id or prompt.turn_id or prompt.text
     try:
         from _blake2 import blake2b  # noqa: PLC0415  # all of hashlib costs the hook 8 ms
     except ImportError:
         from hashlib import blake2b  # noqa: PLC0415
-    data = f"{purpose}\0{prompt.session}\0{key}".encode("utf-8", "replace")
+    data = f"{purpose}\0{prompt.session}\0{of_prompt}".encode("utf-8", "replace")
     return int.from_bytes(blake2b(data, digest_size=6).digest(), "big") / 2**48

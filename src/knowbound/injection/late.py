@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 ITEMS, RESCUE = "items", "rescue"  # kinds: items that a model chose for a prompt; the place that a miss meant
 _KINDS = (ITEMS, RESCUE)
-_BETWEEN = "~"  # in no name of a context
+_SEPARATOR = "~"  # of the parts of a file name; in no name of a context
 
 
 class LateAnswer:
@@ -56,7 +56,7 @@ def keep(home: str, context: str, turn: str, answer: LateAnswer) -> None:
         raise OSError(errno.ELOOP, "the folder is a link", folder)
     make_folder(folder)
     for name in os.listdir(folder):
-        if name.split(_BETWEEN)[::2] == [name_of(context), answer.kind]:
+        if name.split(_SEPARATOR)[::2] == [name_of(context), answer.kind]:  # whatever its turn
             other = _read(os.path.join(folder, name))
             if other is not None and other.asked > answer.asked:
                 return
@@ -76,24 +76,27 @@ def deliver(home: str, prompt: HookPrompt, later: list[Callable[[], None]], *, i
 
     A delivery is recorded before the answer is sent, and by `later` when it was.
     """
-    texts = [
-        _rescue(home, prompt, one, later) if one.kind == RESCUE else _items(home, prompt, one, later, is_after_edit)
-        for one in claim(home, prompt.context, prompt.turn)
-    ]
+    texts = []
+    for answer in claim(home, prompt.context, prompt.turn):
+        if answer.kind == RESCUE:
+            texts.append(_deliver_rescue(home, prompt, answer, later))
+        else:
+            texts.append(_deliver_items(home, prompt, answer, later, is_after_edit))
     return "\n\n".join(filter(None, texts))
 
 
-def _items(
+def _deliver_items(
     home: str, prompt: HookPrompt, choice: LateAnswer, later: list[Callable[[], None]], is_after_edit: bool
 ) -> str:
+    """Record the delivery of chosen items, and return the bundle of those that are new to the context."""
     from knowbound.injection.bundle import compose  # noqa: PLC0415
 
     items = contexts.new_to_context(home, prompt.context, [_item_from_json(row) for row in choice.items])
     bundle = compose(items, budget=choice.budget)
     if not bundle.items:
         return ""
-    known: dict[str, Any] = {"late_ms": round((time.time() - choice.asked) * 1000)}
-    add_to_record(home, choice.record, known | ({"late_after_edit": True} if is_after_edit else {}))
+    fields: dict[str, Any] = {"late_ms": round((time.time() - choice.asked) * 1000)}
+    add_to_record(home, choice.record, fields | ({"late_after_edit": True} if is_after_edit else {}))
 
     def sent() -> None:
         contexts.remember(home, prompt.context, [contexts.item_key(item) for item in bundle.items])
@@ -119,7 +122,8 @@ def _item_from_json(row: dict[str, Any]) -> FoundItem:
     return item
 
 
-def _rescue(home: str, prompt: HookPrompt, answer: LateAnswer, later: list[Callable[[], None]]) -> str:
+def _deliver_rescue(home: str, prompt: HookPrompt, answer: LateAnswer, later: list[Callable[[], None]]) -> str:
+    """Record the delivery of a rescue, and return its text; "" if the context has its places."""
     if set(answer.keys) <= contexts.keys_of(home, prompt.context):
         return ""
     now = time.time()
@@ -146,11 +150,11 @@ def is_forgotten(home: str, session: str) -> bool:
 
 def context_of_file(name: str) -> str:
     """Return the name of the context in the name of a file."""
-    return name.partition(_BETWEEN)[0]
+    return name.partition(_SEPARATOR)[0]
 
 
 def claim(home: str, context: str, turn: str) -> Iterator[LateAnswer]:
-    """Yield each answer for this turn to the first caller alone."""
+    """Yield each answer for this turn, to the first caller alone: it is the one that removes the file."""
     for kind in _KINDS:
         path = _file(home, context, turn, kind)
         found = _read(path)
@@ -167,6 +171,7 @@ def _read(path: str) -> LateAnswer | None:
 
 
 def _remove(path: str) -> bool:
+    """Remove a file; report whether this call did it."""
     try:
         os.unlink(path)
     except FileNotFoundError:
@@ -176,4 +181,4 @@ def _remove(path: str) -> bool:
 
 def _file(home: str, context: str, turn: str, kind: str) -> str:
     checksum = binascii.crc32(turn.encode("utf-8", "surrogatepass"))
-    return os.path.join(home, LATE, _BETWEEN.join((name_of(context), f"{checksum:08x}", kind)))
+    return os.path.join(home, LATE, _SEPARATOR.join((name_of(context), f"{checksum:08x}", kind)))

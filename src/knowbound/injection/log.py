@@ -168,11 +168,11 @@ def _lines(path: Path) -> Iterator[dict[str, Any] | None]:
     at = 0
     for line in data.splitlines(keepends=True):
         if line.strip():
-            yield from _read(line, f"{path.name[:10]}.jsonl:{at}")
+            yield from _fields_of(line, f"{path.name[:10]}.jsonl:{at}")
         at += len(line)
 
 
-def _read(line: bytes, place: str) -> Iterator[dict[str, Any] | None]:
+def _fields_of(line: bytes, place: str) -> Iterator[dict[str, Any] | None]:
     """Yield the fields of a line; or None for a cut line, then the record that was glued to it."""
     for start in dict.fromkeys((0, max(0, line.rfind(_BEGINNING)))):
         try:
@@ -193,9 +193,9 @@ def _read(line: bytes, place: str) -> Iterator[dict[str, Any] | None]:
 # Upkeep of the hooks' files, outside of the hooks: verbs that write to the store call it.
 
 
-_SILENT = 30 * 24 * 3600.0  # seconds without an injection after which a session's context is removed
-_OVER = 24 * 3600.0  # seconds after which the turn of a late choice is over
-_JOURNALS, _CONTEXTS = "injected", "told"  # the folders of 0.1.0
+_SILENT_SECONDS = 30 * 24 * 3600.0  # without an injection, after which a session's context is removed
+_TURN_SECONDS = 24 * 3600.0  # after which the turn of a late choice is over
+_OLD_JOURNALS, _OLD_CONTEXTS = "injected", "told"  # the folders of 0.1.0
 
 
 def tidy(home: Path, log_days: int) -> None:
@@ -210,13 +210,13 @@ def tidy(home: Path, log_days: int) -> None:
     if forgotten := load_forgotten(home):
         for path in (*log_files(home), *day_files(home, RESCUES), *day_files(home, ENDED)):
             blank_lines(path, lambda line: any(map(forgotten.has_session, sessions_in(line))), preview=False)
-    for path in _silent_contexts(home):
+    for path in _outdated_files(home):
         path.unlink(missing_ok=True)
 
 
 def _take_over_journals(home: Path) -> None:
     """Move a journal whole: a hook of 0.1.0 that still writes to it then writes to the log."""
-    journals = home / _JOURNALS
+    journals = home / _OLD_JOURNALS
     if journals.is_symlink():
         return
     for path in sorted(journals.glob("[0-9]*.jsonl")):
@@ -227,18 +227,20 @@ def _take_over_journals(home: Path) -> None:
         journals.rmdir()
 
 
-def _silent_contexts(home: Path) -> Iterator[Path]:
+def _outdated_files(home: Path) -> Iterator[Path]:
+    """Yield contexts without a recent injection, answers for turns that are over, and the contexts of 0.1.0."""
     if not (home / contexts.FOLDER).is_symlink():
-        yield from (path for path in (home / contexts.FOLDER).glob("*") if _age(path) > _SILENT)
+        yield from (path for path in (home / contexts.FOLDER).glob("*") if _age_seconds(path) > _SILENT_SECONDS)
     if not (home / LATE).is_symlink():
-        yield from (path for path in (home / LATE).glob("*") if _age(path) > _OVER)
-    if not (home / _CONTEXTS).is_symlink():
-        yield from (home / _CONTEXTS).glob("*")  # their items are injected once more
+        yield from (path for path in (home / LATE).glob("*") if _age_seconds(path) > _TURN_SECONDS)
+    if not (home / _OLD_CONTEXTS).is_symlink():
+        yield from (home / _OLD_CONTEXTS).glob("*")  # their items are injected once more
         with suppress(OSError):
-            (home / _CONTEXTS).rmdir()
+            (home / _OLD_CONTEXTS).rmdir()
 
 
-def _age(path: Path) -> float:
+def _age_seconds(path: Path) -> float:
+    """Return the seconds since the file was written; 0 if it is gone."""
     try:
         return time.time() - path.stat().st_mtime
     except FileNotFoundError:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from knowbound.injection.prompt import HookPrompt
 
 EXCERPT = 500  # code points (specification 2)
-PROMPT = 2_000
+PROMPT = 2_000  # code points
 MOST_OF_A_DAY = 32 * 1024 * 1024  # bytes; further records of that day have neither candidates nor excerpts
 
 
@@ -45,7 +45,7 @@ class Record:
             "id": os.urandom(8).hex(),
             "session": "",
         }
-        self._known: dict[str, Any] = {"event": event}
+        self._fields: dict[str, Any] = {"event": event}
         self._is_begun = False
         self.begins_day = False  # it is the first record of its day
 
@@ -58,27 +58,27 @@ class Record:
         """Add session, agent and turn of the run."""
         self._key["session"] = prompt.session
         of_prompt = ("agent", "agent_id", "transcript", "prompt_id", "turn_id", "source")
-        self._known |= {name: getattr(prompt, name) for name in of_prompt}
+        self._fields |= {name: getattr(prompt, name) for name in of_prompt}
 
     def add_arm(self, arm: str) -> None:
         """Add the arm of a holdout."""
-        self._known["arm"] = arm
+        self._fields["arm"] = arm
 
-    def add_known(self, known: Mapping[str, Any]) -> None:
+    def add_known(self, fields: Mapping[str, Any]) -> None:
         """Add fields: a choice, the start of a session, a rescue, a pull."""
-        self._known |= known
+        self._fields |= fields
 
     def begin(self, home: str) -> None:
         """Write what is to be injected. Raises OSError."""
-        self._append(home, self._key | self._bounded(home))
+        self._append(home, self._key | self._fields_within_limit(home))
         self._is_begun = True
 
     def end(self, home: str, outcome: str, ms: float, tokens: int, *, delivered: bool, reason: str) -> None:
         """Write how the run ended. Raises OSError."""
-        known = {} if self._is_begun else self._bounded(home)
+        fields = {} if self._is_begun else self._fields_within_limit(home)
         ending: dict[str, Any] = {"outcome": outcome, "delivered": delivered, "ms": round(ms, 1)}
         ending |= {"tokens": tokens} if tokens else {}
-        self._append(home, self._key | known | ending | ({"reason": reason} if reason else {}))
+        self._append(home, self._key | fields | ending | ({"reason": reason} if reason else {}))
 
     def end_with_prompt(self, home: str, prompt: str) -> None:
         """Write the beginning of the prompt without its secrets. Raises OSError."""
@@ -86,17 +86,18 @@ class Record:
 
         self._append(home, self._key | {"prompt": excerpt(prompt, PROMPT)})
 
-    def _bounded(self, home: str) -> dict[str, Any]:
-        known = {name: value for name, value in self._known.items() if value not in ("", None)}
+    def _fields_within_limit(self, home: str) -> dict[str, Any]:
+        """Return the fields that have a value, without candidates and excerpts if the file of the day is full."""
+        fields = {name: value for name, value in self._fields.items() if value not in ("", None)}
         try:
             is_full = os.stat(self._path(home)).st_size > MOST_OF_A_DAY
         except OSError:
-            return known
+            return fields
         if is_full:
-            known.pop("pool", None)
-            for item in known.get("items", ()):
+            fields.pop("pool", None)
+            for item in fields.get("items", ()):
                 item["excerpt"] = ""
-        return known
+        return fields
 
     def _path(self, home: str) -> str:
         return os.path.join(home, self._folder, f"{self._key['time'][:10]}.jsonl")

@@ -15,9 +15,9 @@ import time
 from knowbound.user_files import make_file, make_folder, state_places
 
 SHADOW = "shadow"  # outcome of a run, and its arm
-LIVE = "live"  # the file
-_SWITCH = "shadow"
-_LONGEST = 40  # characters of a time
+LIVE = "live"  # the file of a project
+_SWITCH_FILE = "shadow"
+_TIME_CHARACTERS = 40
 
 
 def is_on(home: str) -> bool:
@@ -27,15 +27,15 @@ def is_on(home: str) -> bool:
 
 def is_switched_on() -> bool:
     """Report whether the user started in shadow."""
-    return any(map(os.path.lexists, state_places(_SWITCH)))
+    return any(map(os.path.lexists, state_places(_SWITCH_FILE)))
 
 
 def since() -> str:
     """Return when the shadow began; "" if it is off, or nobody knows."""
-    for path in filter(os.path.lexists, state_places(_SWITCH)):
+    for path in filter(os.path.lexists, state_places(_SWITCH_FILE)):
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
-                found = file.read(_LONGEST).strip()
+                found = file.read(_TIME_CHARACTERS).strip()
         except OSError:
             return ""
         return found if found.isascii() and found.isprintable() else ""
@@ -44,7 +44,7 @@ def since() -> str:
 
 def switch(*, is_on: bool) -> None:
     """Begin the shadow in every project, or end it. The time of the first beginning stays. Raises OSError."""
-    for path in state_places(_SWITCH):
+    for path in state_places(_SWITCH_FILE):
         if not is_on:
             if os.path.lexists(path):
                 os.unlink(path)

@@ -32,8 +32,8 @@ INTRO = (
     "The MCP tools kms_accept_suggestion (id) and kms_supersede (id, content) confirm one, kms_dismiss (id) drops it; "
     "so do `knowbound quality corrections accept ID` and `dismiss ID`."
 )
-_LENGTHS = (160, 90, 60, 40)  # characters of an entry and of its replacement: the first that fits is used
-_WAITING = (
+_ENTRY_CHARACTERS = (160, 90, 60, 40)  # of an entry and of its replacement: the first that fits is used
+_IS_OPEN = (
     "SELECT 1 FROM item WHERE id = ? AND content_sha = ? "
     "AND (served = 1 OR (flag = 'HELD_BACK' AND screened = '')) LIMIT 1"
 )
@@ -77,7 +77,7 @@ def keep(home: str, suggestions: Sequence[ShownSuggestion]) -> None:
         if os.path.exists(path):
             os.unlink(path)
         return
-    rows = [[getattr(one, name) for name in ShownSuggestion.__slots__] for one in suggestions[:MOST_KEPT]]
+    rows = [[getattr(suggestion, name) for name in ShownSuggestion.__slots__] for suggestion in suggestions[:MOST_KEPT]]
     kept = json.dumps(rows)
     make_file(path, json.dumps({"suggestions": kept, "seal": seal(kept)}).encode())
 
@@ -97,37 +97,36 @@ def load(home: str) -> list[ShownSuggestion]:
 
 def suggestions_for_session(home: str, index: sqlite3.Connection) -> StartText:
     """Return the text for a session that starts; it is empty if no suggestion is open."""
-    waiting = [one for one in load(home) if index.execute(_WAITING, (one.id, one.sha)).fetchone()]
-    return composed(waiting)
+    return composed([kept for kept in load(home) if index.execute(_IS_OPEN, (kept.id, kept.sha)).fetchone()])
 
 
 def composed(waiting: Sequence[ShownSuggestion]) -> StartText:
     """Compose as many suggestions as may be shown, in as many words as fit."""
     for number in range(min(MOST_SHOWN, len(waiting)), 0, -1):
-        for most in _LENGTHS:
-            text = _text(waiting[:number], len(waiting) - number, most)
+        for most_characters in _ENTRY_CHARACTERS:
+            text = _text(waiting[:number], len(waiting) - number, most_characters)
             if estimated_tokens(text) <= MOST_TOKENS:
-                return StartText(text, [one.id for one in waiting[:number]])
+                return StartText(text, [suggestion.id for suggestion in waiting[:number]])
     return StartText()
 
 
-def _text(shown: Sequence[ShownSuggestion], more: int, most: int) -> str:
-    lines = "\n".join([_line(one, most) for one in shown])
+def _text(shown: Sequence[ShownSuggestion], more: int, most_characters: int) -> str:
+    lines = "\n".join([_line(suggestion, most_characters) for suggestion in shown])
     fence = fence_of(lines)
     rest = f"\n{more} more: kms_suggestions." if more else ""
     return f"{INTRO}\n{fence}\n{lines}\n{fence}{rest}"
 
 
-def _line(one: ShownSuggestion, most: int) -> str:
+def _line(suggestion: ShownSuggestion, most_characters: int) -> str:
     """Return the line of a suggestion: the entry, the turn that contradicted it, and the replacement."""
-    named = (("session", one.session), ("turn", one.turn))
+    named = (("session", suggestion.session), ("turn", suggestion.turn))
     where = "".join(f", {name} {for_brackets(id_, 8)}" for name, id_ in named if id_)
-    when = f"contradicted {for_brackets(one.date[:10])}{where}"
-    missing = "a person decides on a replacement" if one.needs_person else "no replacement drafted"
-    new = f"suggested: {_cut(one.draft, most)}" if one.draft else missing
-    return f"[{for_brackets(one.id)}] {_cut(one.content, most)} ({when}) {new}"
+    when = f"contradicted {for_brackets(suggestion.date[:10])}{where}"
+    missing = "a person decides on a replacement" if suggestion.needs_person else "no replacement drafted"
+    new = f"suggested: {_cut(suggestion.draft, most_characters)}" if suggestion.draft else missing
+    return f"[{for_brackets(suggestion.id)}] {_cut(suggestion.content, most_characters)} ({when}) {new}"
 
 
-def _cut(text: str, most: int) -> str:
+def _cut(text: str, most_characters: int) -> str:
     line = for_brackets(text, MOST_OF_A_TEXT)
-    return line if len(line) <= most else f"{whole_words(line, most)}…"
+    return line if len(line) <= most_characters else f"{whole_words(line, most_characters)}…"

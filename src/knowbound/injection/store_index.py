@@ -37,19 +37,19 @@ INTRO = (
     "unified_search finds entries by words and meaning."
 )
 NO_SUBJECT = "(no subject)"
-_BELOW = " > "  # between the headings of a subject: the first is shown
-_TITLES = (20, 15, 11)  # tokens of a title: about twelve, nine, six words; the longest that fits is used
-_OF_A_SUBJECT = 12  # tokens
-_FOR_COUNTS = 110  # tokens that titles leave for the counts of subjects that are not listed
+_HEADING_SEPARATOR = " > "  # between the headings of a subject: the first is shown
+_TITLE_TOKENS = (20, 15, 11)  # about twelve, nine, six words; the longest that fits is used
+_SUBJECT_TOKENS = 12
+_COUNT_TOKENS = 110  # that titles leave for the counts of subjects that are not listed
 _MOST_LISTED = 60  # items, and subjects by name: more never fit
-_BLOCK = 5  # old items leave a long list in blocks, so that not every new item changes its beginning
-_READ = 400  # characters of an item that its title is taken from
+_BLOCK_TITLES = 5  # old items leave a long list in blocks, so that not every new item changes its beginning
+_READ_CHARACTERS = 400  # of an item that its title is taken from
 
-_SURE = "served = 1 AND flag = '' AND stale = 0"  # the condition of the database's index item_listed
+_IS_SURE = "served = 1 AND flag = '' AND stale = 0"  # the condition of the database's index item_listed
 _BACKENDS = "SELECT count(*) FROM meta WHERE key LIKE 'stamp %'"
-_COUNTS = f"SELECT subject, count({{}}) FROM item WHERE {_SURE} GROUP BY subject"
+_COUNTS = f"SELECT subject, count({{}}) FROM item WHERE {_IS_SURE} GROUP BY subject"
 _NEWEST = f"""
-    SELECT timestamp, id, rowid FROM item WHERE subject = ? AND {_SURE}
+    SELECT timestamp, id, rowid FROM item WHERE subject = ? AND {_IS_SURE}
     ORDER BY timestamp DESC, id DESC LIMIT ?
 """
 _MARKUP = re.compile(r"^(?:[#>*+-]+\s+|\d+[.)]\s+)+")
@@ -70,10 +70,10 @@ class SessionStart:
 
     def fields(self) -> dict[str, object]:
         """Return the titles and the suggested corrections, which are no injected items, for the record."""
-        known: dict[str, object] = {}
+        fields: dict[str, object] = {}
         if text := self.index.text:
-            known["index"] = {"lines": text.count("\n") + 1, "tokens": self.index.tokens, "ids": self.index.ids}
-        return known | ({"corrections": self.suggested.ids} if self.suggested.ids else {})
+            fields["index"] = {"lines": text.count("\n") + 1, "tokens": self.index.tokens, "ids": self.index.ids}
+        return fields | ({"corrections": self.suggested.ids} if self.suggested.ids else {})
 
     def keys(self) -> list[str]:
         """Return the keys of the texts, for the context that gets them."""
@@ -94,7 +94,7 @@ class SubjectGroup:
     def label(self) -> str:
         """Return the subject as it is shown."""
         if not self._label:
-            self._label = _cut(for_brackets(self._subject), _OF_A_SUBJECT) or NO_SUBJECT
+            self._label = _cut(for_brackets(self._subject), _SUBJECT_TOKENS) or NO_SUBJECT
         return self._label
 
     def newest(self, number: int) -> list[tuple[str, str]]:
@@ -147,14 +147,14 @@ def composed(groups: Sequence[SubjectGroup]) -> StartText:
         return StartText()
     listed = [len(group.titles) for group in groups]
     if all(group.count == len(group.titles) for group in groups):
-        for most in _TITLES:
-            if estimated_tokens(text := _text(groups, listed, most)) <= MOST_TOKENS:
-                return StartText(text, _ids(groups, listed))
-    listed = _fitting(groups, _TITLES[-1])
-    return StartText(_text(groups, listed, _TITLES[-1]), _ids(groups, listed))
+        for title_tokens in _TITLE_TOKENS:
+            if estimated_tokens(text := _text(groups, listed, title_tokens)) <= MOST_TOKENS:
+                return StartText(text, _listed_ids(groups, listed))
+    listed = _fitting(groups, _TITLE_TOKENS[-1])
+    return StartText(_text(groups, listed, _TITLE_TOKENS[-1]), _listed_ids(groups, listed))
 
 
-def _fitting(groups: Sequence[SubjectGroup], most: int) -> list[int]:
+def _fitting(groups: Sequence[SubjectGroup], most_tokens: int) -> list[int]:
     """Return the number of titles of each group: first the project's newest, then of the other groups in turn."""
     own = [place for place, group in enumerate(groups) if group.is_own for _ in group.titles]
     others = [(place, group) for place, group in enumerate(groups) if group.titles and not group.is_own]
@@ -162,25 +162,25 @@ def _fitting(groups: Sequence[SubjectGroup], most: int) -> list[int]:
     listed = [0] * len(groups)
     for place in own + in_turn:
         listed[place] += 1
-        if not _has_room(groups, listed, most):
+        if not _has_room(groups, listed, most_tokens):
             listed[place] -= 1
-            if groups[place].is_own and listed[place] > 2 * _BLOCK:
-                listed[place] -= (listed[place] - groups[place].count) % _BLOCK
+            if groups[place].is_own and listed[place] > 2 * _BLOCK_TITLES:  # the first listed item starts a block
+                listed[place] -= (listed[place] - groups[place].count) % _BLOCK_TITLES
             break
     return listed
 
 
-def _has_room(groups: Sequence[SubjectGroup], listed: Sequence[int], most: int) -> bool:
+def _has_room(groups: Sequence[SubjectGroup], listed: Sequence[int], most_tokens: int) -> bool:
     """Report whether these titles leave enough room for the counts."""
-    reserved = _FOR_COUNTS
+    reserved = _COUNT_TOKENS
     if len(groups) <= _MOST_LISTED:
-        reserved = min(_FOR_COUNTS, estimated_tokens(_Counts(groups, listed).text(_MOST_LISTED)))
-    return estimated_tokens(_fenced(_titles(groups, listed, most))) + reserved < MOST_TOKENS
+        reserved = min(_COUNT_TOKENS, estimated_tokens(_Counts(groups, listed).text(_MOST_LISTED)))
+    return estimated_tokens(_fenced(_title_lines(groups, listed, most_tokens))) + reserved < MOST_TOKENS
 
 
-def _text(groups: Sequence[SubjectGroup], listed: Sequence[int], most: int) -> str:
+def _text(groups: Sequence[SubjectGroup], listed: Sequence[int], most_tokens: int) -> str:
     """Return the titles, and the counts of as many unlisted subjects as there is room for."""
-    titles, counts = _titles(groups, listed, most), _Counts(groups, listed)
+    titles, counts = _title_lines(groups, listed, most_tokens), _Counts(groups, listed)
     for named in range(min(_MOST_LISTED, len(groups)), -1, -1):
         text = _fenced([*titles, counts.text(named)])
         if estimated_tokens(text) <= MOST_TOKENS:
@@ -195,12 +195,13 @@ def _fenced(lines: Sequence[str]) -> str:
     return f"{INTRO}\n{fence}\n{shown}\n{fence}"
 
 
-def _titles(groups: Sequence[SubjectGroup], listed: Sequence[int], most: int) -> list[str]:
+def _title_lines(groups: Sequence[SubjectGroup], listed: Sequence[int], most_tokens: int) -> list[str]:
+    """Return the line of each listed subject, and those of its newest titles below it."""
     lines = []
     for place in [place for place, number in enumerate(listed) if number]:  # a few of thousands of subjects
         lines.append(f"# {groups[place].label}")
         newest = groups[place].newest(listed[place])
-        lines += [f"[{for_brackets(id_)}] {_cut(title, most)}" for id_, title in newest]
+        lines += [f"[{for_brackets(id_)}] {_cut(title, most_tokens)}" for id_, title in newest]
     return lines
 
 
@@ -209,22 +210,23 @@ class _Counts:
 
     def __init__(self, groups: Sequence[SubjectGroup], listed: Sequence[int]) -> None:
         self._total = f"In all {_entries(sum(group.count for group in groups))}"
-        left = [
-            (not number, number - group.count, place, group)
+        counted = [
+            (number == 0, group.count - number, place, group)
             for place, (group, number) in enumerate(zip(groups, listed, strict=True))
             if group.count > number
         ]
-        left.sort(key=lambda entry: entry[:3])  # partly listed subjects first, then the largest
-        self._left, self._entries = left, -sum(entry[1] for entry in left)
+        counted.sort(key=lambda row: (row[0], -row[1], row[2]))  # partly listed subjects first, then the largest
+        self._not_listed = [(place, count, group) for _, count, place, group in counted]
+        self._entries = sum(count for _, count, _ in self._not_listed)
 
     def text(self, named: int) -> str:
         """Name this many subjects, in the order of the index; count the others."""
-        if not self._left:
+        if not self._not_listed:
             return f"{self._total}."
-        shown = sorted(self._left[:named], key=lambda entry: entry[2])
-        parts = [group.label if count == -1 else f"{group.label} ({-count:,})" for _, count, _, group in shown]
-        if others := len(self._left) - len(shown):
-            entries = _entries(self._entries + sum(entry[1] for entry in shown))
+        shown = sorted(self._not_listed[:named], key=lambda row: row[0])
+        parts = [group.label if count == 1 else f"{group.label} ({count:,})" for _, count, group in shown]
+        if others := len(self._not_listed) - len(shown):
+            entries = _entries(self._entries - sum(count for _, count, _ in shown))
             more = "more subject" if parts else "subject"
             parts.append(f"{'and ' if parts else ''}{others:,} {more}{'s'[: others != 1]} with {entries}")
         return f"{self._total}; not listed: {', '.join(parts)}."
@@ -234,7 +236,7 @@ def _entries(count: int) -> str:
     return f"{count:,} {'entry' if count == 1 else 'entries'}"
 
 
-def _ids(groups: Sequence[SubjectGroup], listed: Sequence[int]) -> list[str]:
+def _listed_ids(groups: Sequence[SubjectGroup], listed: Sequence[int]) -> list[str]:
     return [id_ for group, number in zip(groups, listed, strict=True) for id_, _ in group.newest(number)]
 
 
@@ -244,14 +246,14 @@ def _ids(groups: Sequence[SubjectGroup], listed: Sequence[int]) -> list[str]:
 def _groups(db: sqlite3.Connection, own: str) -> list[SubjectGroup]:
     """Read the groups: the project's subject, no subject, then other subjects by name; with titles where needed."""
     is_one_backend = db.execute(_BACKENDS).fetchone()[0] < 2  # else one id may be in several backends
-    found: dict[str, SubjectGroup] = {}
+    by_top: dict[str, SubjectGroup] = {}  # by the first heading of the subject
     for subject, count in db.execute(_COUNTS.format("*" if is_one_backend else "DISTINCT id")):
-        top = subject.partition(_BELOW)[0].strip()
-        if top not in found:
-            found[top] = SubjectGroup(top, is_own=top in (own, ""))
-        found[top].count += count
-        found[top].subjects.append(subject)
-    groups = [found[top] for top in sorted(found, key=lambda top: (top != own, top != "", top))]
+        top = subject.partition(_HEADING_SEPARATOR)[0].strip()
+        if top not in by_top:
+            by_top[top] = SubjectGroup(top, is_own=top in (own, ""))
+        by_top[top].count += count
+        by_top[top].subjects.append(subject)
+    groups = [by_top[top] for top in sorted(by_top, key=lambda top: (top != own, top != "", top))]
     others = sum(not group.is_own for group in groups)
     is_small = sum(group.count for group in groups) <= _MOST_LISTED
     for group in groups:
@@ -270,16 +272,15 @@ def _read_titles(db: sqlite3.Connection, group: SubjectGroup, most: int) -> None
     newest = sorted(newest, reverse=True)[:most]
     rows = ", ".join([str(rowid) for _, _, rowid in newest])
     read = db.execute(
-        f"SELECT content_sha, timestamp, id, substr(content, 1, {_READ}) FROM item WHERE rowid IN ({rows})"
+        f"SELECT content_sha, timestamp, id, substr(content, 1, {_READ_CHARACTERS}) FROM item WHERE rowid IN ({rows})"
     )
     by_id = {row[2]: row for row in sorted(read, reverse=True)}  # one row per id, if several backends have it
     by_content = {row[0]: row for row in sorted(by_id.values(), reverse=True)}  # the oldest item of each content
     group.count -= len(by_id) - len(by_content)
     listed = sorted(by_content.values(), key=lambda row: row[1:])
     titles = [(id_, title(content, group.label)) for _, _, id_, content in listed]
-    group.titles = [
-        (id_, found) for id_, found in titles if found and id_ == for_brackets(id_)
-    ]  # other ids cannot be pulled
+    can_be_pulled = {id_ for id_, _ in titles if id_ == for_brackets(id_)}
+    group.titles = [(id_, text) for id_, text in titles if text and id_ in can_be_pulled]
 
 
 def title(text: str, subject: str) -> str:
@@ -288,24 +289,24 @@ def title(text: str, subject: str) -> str:
     first = next((line for line in lines if line.strip("-=*_#|` ")), "")
     first = first.removeprefix(f"{subject}: ") or first
     sentence = _SENTENCE.match(first)
-    return for_brackets(sentence.group() if sentence else first, _READ).rstrip(".。:")
+    return for_brackets(sentence.group() if sentence else first, _READ_CHARACTERS).rstrip(".。:")
 
 
-def _cut(text: str, most: int) -> str:
-    """Cut the text to `most` tokens, at a word."""
-    if estimated_tokens(text) <= most:
+def _cut(text: str, most_tokens: int) -> str:
+    """Cut the text to `most_tokens` tokens, at a word."""
+    if estimated_tokens(text) <= most_tokens:
         return text
     kept = ""
     for word in text.split(" "):
         longer = f"{kept} {word}" if kept else word
-        if estimated_tokens(longer) >= most:
+        if estimated_tokens(longer) >= most_tokens:
             break
         kept = longer
-    return f"{kept or _start(text, most)}…"
+    return f"{kept or _cut_in_word(text, most_tokens)}…"
 
 
-def _start(text: str, most: int) -> str:
+def _cut_in_word(text: str, most_tokens: int) -> str:
     """Return the beginning of a long word, or of a text without spaces."""
-    while estimated_tokens(text) >= most:
+    while estimated_tokens(text) >= most_tokens:
         text = text[: len(text) - 1 - len(text) // 10]
     return text

@@ -24,8 +24,8 @@ from knowbound.evals.similarity import bleu, levenshtein, rouge_n
 from knowbound.text.printable import short_line
 from knowbound.text.redact import excerpt, excerpt_of_end
 
-SHOWN = 80  # characters of a text in a detail or a reason
-SAID = 300  # characters of what a judge or a program says
+DETAIL_CHARACTERS = 80  # of a text in a detail or a reason
+VERDICT_CHARACTERS = 300  # of what a judge or a program says
 FACT, BEHAVIOR = "fact", "behavior"
 JUDGE, PROGRAM = "judge", "program"  # who decides what rules cannot
 SET = "assert-set"
@@ -77,7 +77,7 @@ def negated(assertion: Assertion, result: CheckResult) -> CheckResult:
     return result.inverted() if assertion.negated else result
 
 
-def short(text: str, most: int = SHOWN) -> str:
+def short(text: str, most: int = DETAIL_CHARACTERS) -> str:
     """The start of a text, on one line; secrets are removed before it is cut, as half a secret is not recognised."""
     return short_line(excerpt(text, 4 * most), most)
 
@@ -169,7 +169,7 @@ _SCORE = {"threshold": {"type": "number", "minimum": 1, "maximum": 5}}
 # ---- what the answer says
 
 
-def _has(answered: AgentAnswer, text: str) -> bool:
+def _has_text(answered: AgentAnswer, text: str) -> bool:
     return text.lower() in answered.answer.lower()
 
 
@@ -179,7 +179,7 @@ def _limit(assertion: Assertion) -> float:
 
 @_type("contains", FACT, "The answer contains `value`; upper and lower case are the same.", _TEXT)
 def _contains(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    found = _has(answered, str(assertion.value))
+    found = _has_text(answered, str(assertion.value))
     return CheckResult(found, "found" if found else "not found")
 
 
@@ -188,20 +188,20 @@ _type("not_contains", FACT, "The answer does not contain `value`.", _TEXT)(inver
 
 @_type("contains_all", FACT, "The answer contains each of `values`.", _LIST)
 def _contains_all(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    missing = [text for text in assertion.values if not _has(answered, text)]
+    missing = [text for text in assertion.values if not _has_text(answered, text)]
     return CheckResult(not missing, f"not found: {short(', '.join(missing))}" if missing else "all found")
 
 
 @_type("contains_any", FACT, "The answer contains at least one of `values`.", _LIST)
 def _contains_any(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    found = [text for text in assertion.values if _has(answered, text)]
+    found = [text for text in assertion.values if _has_text(answered, text)]
     return CheckResult(bool(found), f"found: {short(', '.join(found))}" if found else "none found")
 
 
 @_type("equals", FACT, "The answer is `value`, apart from space around it.", _TEXT)
 def _equals(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    same = answered.answer.strip() == str(assertion.value).strip()
-    return CheckResult(same, "the same" if same else f"the answer is {short(answered.answer)!r}")
+    is_equal = answered.answer.strip() == str(assertion.value).strip()
+    return CheckResult(is_equal, "the same" if is_equal else f"the answer is {short(answered.answer)!r}")
 
 
 _type("not_equals", FACT, "The answer is not `value`.", _TEXT)(inverse(_equals))
@@ -245,7 +245,7 @@ def _starts_with(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
 @_type("ends_with", BEHAVIOR, "The answer ends with `value`; case does not matter.", _TEXT)
 def _ends_with(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
     fits = answered.answer.lower().endswith(str(assertion.value).lower())
-    return CheckResult(fits, f"it ends with {excerpt_of_end(answered.answer, SHOWN)!r}")
+    return CheckResult(fits, f"it ends with {excerpt_of_end(answered.answer, DETAIL_CHARACTERS)!r}")
 
 
 # ---- how much a run took
@@ -298,7 +298,7 @@ for _name, _description, _measure, _fits in (
 # ---- tool calls
 
 # Samples name tools as Claude Code does. Another agent's tool counts under the names of what it does.
-_NAMES = {
+_TOOLS_OF_KIND = {
     ToolKind.READ: ("read",),
     ToolKind.SEARCH: ("grep",),
     ToolKind.LIST: ("glob",),
@@ -306,45 +306,47 @@ _NAMES = {
     ToolKind.EDIT: ("edit", "write"),
     ToolKind.WEB: ("webfetch", "websearch"),
 }
-_KNOWN = frozenset(name for names in _NAMES.values() for name in names)
+_CLAUDE_TOOLS = frozenset(name for names in _TOOLS_OF_KIND.values() for name in names)
 _SHELLS = frozenset({"shell", "exec_command", "command_execution", "local_shell", "run_shell_command"})
 
 
-def _of_calls(rule: Callable[[Assertion, tuple[ToolUse, ...]], CheckResult]) -> Rule:
+def _if_calls_known(rule: Callable[[Assertion, tuple[ToolUse, ...]], CheckResult]) -> Rule:
+    """Make a rule from one about tool calls; it is undecided where the calls are unknown."""
+
     def check(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
         return CheckResult(None, _UNKNOWN_CALLS) if answered.calls is None else rule(assertion, answered.calls)
 
     return check
 
 
-def _names(call: ToolUse) -> set[str]:
+def _tool_names(call: ToolUse) -> set[str]:
     """Return the names of a call: its own, the tool of a server without the server, and its kind of work."""
-    own = call.tool.lower()
-    names = {own}
-    if own in _KNOWN:
+    own_name = call.tool.lower()
+    names = {own_name}
+    if own_name in _CLAUDE_TOOLS:
         return names
-    if own.startswith("mcp__"):
-        names.add(own.rpartition("__")[2])
-    if own in _SHELLS:
+    if own_name.startswith("mcp__"):
+        names.add(own_name.rpartition("__")[2])
+    if own_name in _SHELLS:
         names.add("bash")
-    if call.kind in _NAMES:
-        names.update(_NAMES[ToolKind(call.kind)])
+    if call.kind in _TOOLS_OF_KIND:
+        names.update(_TOOLS_OF_KIND[ToolKind(call.kind)])
     return names
 
 
 def _calls_of(tool: str, calls: tuple[ToolUse, ...]) -> list[ToolUse]:
-    return [call for call in calls if tool.lower() in _names(call)]
+    return [call for call in calls if tool.lower() in _tool_names(call)]
 
 
 @_type("tools_called", BEHAVIOR, "Each tool of `values` was called.", _LIST)
-@_of_calls
+@_if_calls_known
 def _tools_called(assertion: Assertion, calls: tuple[ToolUse, ...]) -> CheckResult:
     missing = [tool for tool in assertion.values if not _calls_of(tool, calls)]
     return CheckResult(not missing, f"not called: {', '.join(missing)}" if missing else "all called")
 
 
 @_type("tools_not_called", BEHAVIOR, "No tool of `values` was called.", _LIST)
-@_of_calls
+@_if_calls_known
 def _tools_not_called(assertion: Assertion, calls: tuple[ToolUse, ...]) -> CheckResult:
     found = [tool for tool in assertion.values if _calls_of(tool, calls)]
     return CheckResult(not found, f"called: {', '.join(found)}" if found else "none called")
@@ -356,27 +358,27 @@ def _containing(part_of: Callable[[ToolUse], tuple[str, bool]]) -> Rule:
     def check(assertion: Assertion, calls: tuple[ToolUse, ...]) -> CheckResult:
         tool, colon, text = str(assertion.value).partition(":")
         if not colon or not tool:
-            text, meant = str(assertion.value), list(calls)
+            text, searched = str(assertion.value), list(calls)
         else:
-            meant = _calls_of(tool, calls)
-        parts = [part_of(call) for call in meant]
-        if any(text.lower() in form for part, _ in parts for form in _forms(part)):
-            return CheckResult(True, f"found in one of {len(meant)} calls")
-        if any(cut for _, cut in parts):
-            return CheckResult(None, f"not in what is kept of {len(meant)} calls")
-        return CheckResult(False, f"not found in {len(meant)} calls")
+            searched = _calls_of(tool, calls)
+        parts = [part_of(call) for call in searched]
+        if any(text.lower() in form for part, _ in parts for form in _spellings(part)):
+            return CheckResult(True, f"found in one of {len(searched)} calls")
+        if any(is_cut for _, is_cut in parts):
+            return CheckResult(None, f"not in what is kept of {len(searched)} calls")
+        return CheckResult(False, f"not found in {len(searched)} calls")
 
-    return _of_calls(check)
+    return _if_calls_known(check)
 
 
-def _forms(part: str) -> list[str]:
-    """The text, and JSON also without space between its signs, as samples spell it: "confirmed":true."""
-    forms = [part.lower()]
+def _spellings(part: str) -> list[str]:
+    """Return the text in lower case, and JSON also without space, as samples spell it: "confirmed":true."""
+    spellings = [part.lower()]
     if part.lstrip()[:1] in ("{", "["):
         valid, value = sample_json.decoded(part)
         if valid:
-            forms.append(msgspec.json.encode(value).decode().lower())
-    return forms
+            spellings.append(msgspec.json.encode(value).decode().lower())
+    return spellings
 
 
 _input_contains = _type(
@@ -395,26 +397,26 @@ _type("mock_hit", BEHAVIOR, _MOCKS, _MOCK)(lambda _, __: CheckResult(None, "mock
 
 # ---- a reference text
 
-_LONGEST = 50_000  # characters that are compared edit by edit
+_MOST_COMPARED = 50_000  # characters that are compared edit by edit
 _ROUGE = "At least `threshold` (0.5) of the `n`-word sequences (1) of `reference` are in the answer."
 _BLEU = "BLEU-4 of the answer against `reference` is at least `threshold` (0.5)."
 _EDITS = "At most `value` characters must change to turn the answer into `reference`."
 
 
-def _share(assertion: Assertion) -> float:
+def _least_share(assertion: Assertion) -> float:
     return 0.5 if assertion.threshold is None else assertion.threshold
 
 
 @_type("rouge_n_min", FACT, _ROUGE, _fields(_SHARE | {"n": COUNT}, reference=TEXT))
 def _rouge(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
     share = rouge_n(answered.answer, assertion.reference, assertion.n)
-    return CheckResult(share >= _share(assertion), f"ROUGE-{assertion.n} {share:.2f}")
+    return CheckResult(share >= _least_share(assertion), f"ROUGE-{assertion.n} {share:.2f}")
 
 
 @_type("bleu_min", FACT, _BLEU, _fields(_SHARE, reference=TEXT))
 def _bleu(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
     share = bleu(answered.answer, assertion.reference)
-    return CheckResult(share >= _share(assertion), f"BLEU {share:.2f}")
+    return CheckResult(share >= _least_share(assertion), f"BLEU {share:.2f}")
 
 
 @_type("levenshtein_max", FACT, _EDITS, _fields(value=_AMOUNT, reference=TEXT))
@@ -422,7 +424,7 @@ def _levenshtein(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
     answer, reference, limit = answered.answer, assertion.reference, _limit(assertion)
     if abs(len(answer) - len(reference)) > limit:  # at least so many must be added or removed
         return CheckResult(False, f"more than {limit:g} edits")
-    if len(answer) > _LONGEST:
+    if len(answer) > _MOST_COMPARED:
         return CheckResult(None, f"the answer has {len(answer):,} characters, too many to compare edit by edit")
     edits = levenshtein(answer, reference)
     return CheckResult(edits <= limit, f"{edits} edits")
@@ -457,10 +459,10 @@ _CHILDREN = (
 def _set(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
     """`all` fails with one failure, `any` passes with one pass; else one undecided child leaves the set undecided."""
     passed = [decide(child, answered).passed for child in assertion.children]
-    settles = assertion.mode == "any"
+    deciding = assertion.mode == "any"  # the result of one child that is the result of the set
     fact = f"{passed.count(True)} of {len(passed)} passed"
-    if settles in passed:
-        return CheckResult(settles, fact)
+    if deciding in passed:
+        return CheckResult(deciding, fact)
     if None in passed:
         return CheckResult(None, f"{fact}, {passed.count(None)} undecided")
-    return CheckResult(not settles, fact)
+    return CheckResult(not deciding, fact)

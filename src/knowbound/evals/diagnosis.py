@@ -31,10 +31,11 @@ from knowbound.text.printable import estimated_tokens
 from knowbound.text.redact import excerpt, redact
 from knowbound.text.stop_words import STOP_WORDS
 
-_PASSAGES, _OF_A_PASSAGE, _MOST = 3_200, 340, 14  # tokens of all and of one; passages
-_ANSWER, _CALLS, _OF_A_CALL = 500, 900, 160  # tokens
+_ALL_PASSAGES_TOKENS, _PASSAGE_TOKENS, _MOST_PASSAGES = 3_200, 340, 14
+_PLACE_TOKENS = 20  # of the line above a passage
+_ANSWER_TOKENS, _ALL_CALLS_TOKENS, _CALL_TOKENS = 500, 900, 160
 _RANKED = 12  # passages of one ranking
-_FUSED = 10.0  # of reciprocal rank fusion: how little the first ranks differ
+_RANK_OFFSET = 10.0  # of reciprocal rank fusion: the larger, the less the first ranks differ
 _WORD = re.compile(r"[\w][\w.-]*")
 _NOT_WANTED = ("not_contains", "not_matches", "not_contains_any")
 
@@ -93,8 +94,8 @@ def material_of(failed: FailedRun, tree: SourceTree) -> CauseMaterial:
     texts = {
         "question": sendable(failed.sample.asked),
         "expected": sendable("\n".join(expectations(failed))),
-        "answer": shortened(failed.shown(failed.answer), _ANSWER, names) or "(no answer)",
-        "calls": _calls(failed, names),
+        "answer": shortened(failed.shown(failed.answer), _ANSWER_TOKENS, names) or "(no answer)",
+        "calls": _calls_text(failed, names),
         "passages": "\n\n".join(passage.shown(number) for number, passage in enumerate(passages, 1)) or "(none)",
     }
     return CauseMaterial(texts, passages)
@@ -106,12 +107,12 @@ def expectations(failed: FailedRun) -> Iterator[str]:
     for number, assertion in enumerate(failed.sample.assertions):
         grade = graded[number] if number < len(graded) else None
         outcome = "undecided" if grade is None or grade.passed is None else "passed" if grade.passed else "FAILED"
-        yield f"- {outcome}: {_said(assertion)}" + (f" ({grade.reason})" if grade and grade.reason else "")
+        yield f"- {outcome}: {_assertion_text(assertion)}" + (f" ({grade.reason})" if grade and grade.reason else "")
     scores = {criterion.name: criterion for criterion in failed.run.grade.criteria}
     for criterion in failed.sample.rubric:
         score = scores.get(criterion.name)
-        said = f"scored {score.score} of 5: {score.reason}" if score and score.score is not None else "not scored"
-        yield f"- rubric, {said}: {criterion.text}"
+        verdict = f"scored {score.score} of 5: {score.reason}" if score and score.score is not None else "not scored"
+        yield f"- rubric, {verdict}: {criterion.text}"
     if isinstance(expected := failed.sample.metadata.get("expected"), str):
         yield f"- the right answer, by the sample's author: {expected}"
     if not failed.sample.assertions and not failed.sample.rubric:
@@ -119,10 +120,12 @@ def expectations(failed: FailedRun) -> Iterator[str]:
         yield f"- an answer without a gap. FAILED: {signals or 'a gap'}"
 
 
-def _said(assertion: Assertion) -> str:
+def _assertion_text(assertion: Assertion) -> str:
     parts = [f"{assertion.value}" if assertion.value is not None else "", assertion.pattern, assertion.reference]
     parts += [" | ".join(assertion.values)] if assertion.values else []
-    parts += [f"{assertion.mode} of: " + "; ".join(map(_said, assertion.children))] if assertion.children else []
+    parts += (
+        [f"{assertion.mode} of: " + "; ".join(map(_assertion_text, assertion.children))] if assertion.children else []
+    )
     return f"{'not ' if assertion.negated else ''}{assertion.type} {' '.join(filter(None, parts))}".rstrip()
 
 
@@ -148,73 +151,85 @@ def near_passages(failed: FailedRun, tree: SourceTree) -> list[NearPassage]:
     question, expected = failed.sample.asked, " ".join(expected_words(failed.sample))
     scores: dict[tuple[str, int, int], float] = {}
     found: dict[tuple[str, int, int], CodePassage] = {}
-    for text, worth in ((question, 1.0), (expected, 0.9), (f"{question} {expected}", 1.0), (failed.answer, 0.4)):
-        words = _words(text)
+    # The rankings are fused by rank. The answer counts least: it is probably wrong.
+    for text, weight in ((question, 1.0), (expected, 0.9), (f"{question} {expected}", 1.0), (failed.answer, 0.4)):
+        words = _search_words(text)
         for rank, near in enumerate(ranked_for(tree, text[:400], words)[:_RANKED] if words else ()):
             key = (near.passage.path, near.passage.first, near.passage.last)
-            scores[key] = scores.get(key, 0.0) + worth / (_FUSED + rank)
+            scores[key] = scores.get(key, 0.0) + weight / (_RANK_OFFSET + rank)
             found[key] = near.passage
     outputs, names = failed.outputs, names_in([question, expected])
     shown, tokens = list[NearPassage](), 0
     for key in sorted(scores, key=lambda key: (-scores[key], key)):
-        cut = _cut(found[key], tree, names, outputs)
-        tokens += estimated_tokens(cut.text) + 20
-        if tokens > _PASSAGES or len(shown) >= _MOST:
+        passage = _near_passage(found[key], tree, names, outputs)
+        tokens += estimated_tokens(passage.text) + _PLACE_TOKENS
+        if tokens > _ALL_PASSAGES_TOKENS or len(shown) >= _MOST_PASSAGES:
             break
-        shown.append(cut)
+        shown.append(passage)
     return shown
 
 
-def _words(text: str) -> list[str]:
+def _search_words(text: str) -> list[str]:
     words = (word.strip(".-").lower() for word in _WORD.findall(text[:2_000]))
     return list(dict.fromkeys(word for word in words if len(word) > 1 and word not in STOP_WORDS))[:24]
 
 
-def _cut(passage: CodePassage, tree: SourceTree, names: frozenset[str], outputs: Sequence[str]) -> NearPassage:
-    """Return a passage, of a long one the lines with the most of the names."""
+def _near_passage(passage: CodePassage, tree: SourceTree, names: frozenset[str], outputs: Sequence[str]) -> NearPassage:
+    """Return a passage as the model is shown it: of a long one, the lines with the most of the names."""
     lines = (tree.text(passage.path) or "").split("\n")[passage.first - 1 : passage.last]
-    first, last = 0, len(lines)
-    costs = [estimated_tokens(line) + 1 for line in lines]
-    if sum(costs) > _OF_A_PASSAGE:
-        hits = [len(names_in([line]) & names) for line in lines]
-        best, at, cost = (-1, 0, 0), 0, 0
-        for until in range(len(lines)):
-            cost += costs[until]
-            while cost > _OF_A_PASSAGE and at < until:
-                cost -= costs[at]
-                at += 1
-            best = max(best, (sum(hits[at : until + 1]), -at, until + 1))
-        first, last = -best[1], best[2]
-    text = sendable("\n".join(lines[first:last]))
-    heading = " › ".join(part for part in (passage.above, passage.name) if part)
-    was_read = was_shown(text, outputs)
-    return NearPassage(passage.path, passage.first + first, passage.first + last - 1, heading, text, was_read)
+    start, end = _best_window(lines, names)
+    text = sendable("\n".join(lines[start:end]))
+    return NearPassage(
+        path=passage.path,
+        first=passage.first + start,
+        last=passage.first + end - 1,
+        heading=" › ".join(part for part in (passage.above, passage.name) if part),
+        text=text,
+        was_read=was_shown(text, outputs),
+    )
+
+
+def _best_window(lines: Sequence[str], names: frozenset[str]) -> tuple[int, int]:
+    """Return the start and end of the lines within the token limit that have the most names; of equals, the first."""
+    tokens = [estimated_tokens(line) + 1 for line in lines]
+    if sum(tokens) <= _PASSAGE_TOKENS:
+        return 0, len(lines)
+    hits = [len(names_in([line]) & names) for line in lines]
+    most_hits, best_start, best_end, start = -1, 0, 0, 0
+    for end in range(1, len(lines) + 1):
+        while sum(tokens[start:end]) > _PASSAGE_TOKENS and start < end - 1:
+            start += 1
+        window_hits = sum(hits[start:end])
+        # From the same start, the longer window is the better one.
+        if window_hits > most_hits or (window_hits == most_hits and start == best_start):
+            most_hits, best_start, best_end = window_hits, start, end
+    return best_start, best_end
 
 
 def was_shown(text: str, outputs: Iterable[str]) -> bool:
     """Report whether most lines of a passage that say something were in what tools returned."""
     outputs = list(outputs)
-    lines = [line for line in text.split("\n") if len(line.strip()) > 12] or [text]
+    lines = [line for line in text.split("\n") if len(line.strip()) > 12] or [text]  # 12: brackets, list marks
     return bool(outputs) and 2 * sum(is_quoted(line[:200], outputs) for line in lines) > len(lines)
 
 
-def _calls(failed: FailedRun, names: frozenset[str]) -> str:
+def _calls_text(failed: FailedRun, names: frozenset[str]) -> str:
     if not failed.run.shows_calls:
         return "(the agent left no trace of its tool calls)"
     shown, tokens = list[str](), 0
     for number, call in enumerate(failed.calls, 1):
-        body = shortened(failed.shown(call.output), _OF_A_CALL, names)
+        body = shortened(failed.shown(call.output), _CALL_TOKENS, names)
         text = f"[{number}] {call.tool} {failed.shown(call.input)[:300]}\n{body or '(nothing came back)'}"
         tokens += estimated_tokens(text)
-        if tokens > _CALLS:
+        if tokens > _ALL_CALLS_TOKENS:
             shown.append(f"[… {len(failed.calls) - number + 1} more calls]")
             break
         shown.append(text)
     return "\n".join(shown) or "(no tool call)"
 
 
-_SECONDS = 120.0  # for searching the knowledge
-_KEPT = 400  # characters of a quotation or a sentence
+_SEARCH_SECONDS = 120.0  # for searching the knowledge
+_KEPT_CHARACTERS = 400  # of a quotation or a sentence
 
 
 class CauseAnswer(msgspec.Struct, frozen=True):
@@ -236,34 +251,34 @@ def failed_runs(
 
     A complete run is preferred: one that crashed says nothing about the knowledge. What never began is no failure.
     """
-    own: dict[str, list[SampleRun]] = {}
+    runs_by_sample: dict[str, list[SampleRun]] = {}
     for run in runs:
         if not run.was_left:
-            own.setdefault(run.sample, []).append(run)
-    found = []
+            runs_by_sample.setdefault(run.sample, []).append(run)
+    failed = []
     for sample in samples:
-        mine = own.get(sample.id, [])
-        bad = [run for run in mine if not run.is_complete or not answers(run)]
-        if 2 * len(bad) <= len(mine) or not bad:
+        begun = runs_by_sample.get(sample.id, [])
+        unanswered = [run for run in begun if not run.is_complete or not answers(run)]
+        if 2 * len(unanswered) <= len(begun) or not unanswered:
             continue
-        run = next((run for run in bad if run.is_complete), bad[0])
+        run = next((run for run in unanswered if run.is_complete), unanswered[0])
         trace = traced.get(run.trace)
-        found.append(FailedRun(sample, run, run.answer, trace.calls if trace else (), folder))
-    return found
+        failed.append(FailedRun(sample, run, run.answer, trace.calls if trace else (), folder))
+    return failed
 
 
 def diagnose(failed: Sequence[FailedRun], folder: Path, files: Sequence[str], asker: Asker | None) -> list[SampleCause]:
     """Return the cause of every failed sample, in their order; `files` are the knowledge files of the folder."""
-    tree = SourceTree(folder, time.monotonic() + _SECONDS, only=files)
-    found = {failure.sample.id: by_rules(failure, tree) for failure in failed}
-    ended = [failure for failure in failed if found[failure.sample.id].cause is not Cause.AGENT_FAILED]
+    tree = SourceTree(folder, time.monotonic() + _SEARCH_SECONDS, only=files)
+    causes = {failure.sample.id: by_rules(failure, tree) for failure in failed}
+    ended = [failure for failure in failed if causes[failure.sample.id].cause is not Cause.AGENT_FAILED]
     if asker is not None and ended:
-        shown = [material_of(failure, tree) for failure in ended]
-        checks = [partial(_problem, material) for material in shown]
-        asked = asker.ask(load_prompt("causes"), [material.texts for material in shown], CauseAnswer, checks)
-        for failure, material, answer in zip(ended, shown, asked, strict=True):
-            found[failure.sample.id] = _decided(failure, material, answer, found[failure.sample.id], asker.judge)
-    return [_with_expected(found[failure.sample.id], failure.sample) for failure in failed]
+        materials = [material_of(failure, tree) for failure in ended]
+        checks = [partial(_problem, material) for material in materials]
+        results = asker.ask(load_prompt("causes"), [material.texts for material in materials], CauseAnswer, checks)
+        for failure, material, result in zip(ended, materials, results, strict=True):
+            causes[failure.sample.id] = _decided(failure, material, result, causes[failure.sample.id], asker.judge)
+    return [_with_expected(causes[failure.sample.id], failure.sample) for failure in failed]
 
 
 def _with_expected(cause: SampleCause, sample: EvalSample) -> SampleCause:
@@ -276,12 +291,12 @@ def by_rules(failed: FailedRun, tree: SourceTree) -> SampleCause:
     sample, run = failed.sample, failed.run
     if run.ending is not RunEnding.DONE:
         why = run.problem or f"the run ended as {run.ending}"
-        return SampleCause(sample.id, Cause.AGENT_FAILED, excerpt(why, _KEPT), fix=_FIXES[run.ending])
+        return SampleCause(sample.id, Cause.AGENT_FAILED, excerpt(why, _KEPT_CHARACTERS), fix=_FIXES[run.ending])
     wanted = expected_words(sample)
     if not wanted:
         return SampleCause(sample.id, Cause.UNDECIDED, "no assertion names the words of a right answer")
-    outputs = _plain("\n".join(failed.outputs))
-    if text := next((word for word in wanted if _is_specific(word) and _plain(word) in outputs), ""):
+    outputs = _normalised("\n".join(failed.outputs))
+    if text := next((word for word in wanted if _is_specific(word) and _normalised(word) in outputs), ""):
         path, line = _place_of(text, tree)
         return SampleCause(sample.id, Cause.NOT_USED, f"tools returned “{text}”", path, line, text if path else "")
     for text in wanted:
@@ -307,18 +322,18 @@ def _is_specific(text: str) -> bool:
     return len(text.strip()) >= _SPECIFIC or not text.strip().isalnum()
 
 
-def _plain(text: str) -> str:
+def _normalised(text: str) -> str:
     return " ".join(text.lower().split())
 
 
 def _place_of(text: str, tree: SourceTree) -> tuple[str, int]:
     """Return where a text is in the knowledge, in any case; "" where it is nowhere."""
-    needle = _plain(text)
+    needle = _normalised(text)
     if len(needle) < 2:
         return "", 0
     for path in tree.files:
         for number, line in enumerate((tree.text(path) or "").split("\n"), 1):
-            if needle in _plain(line):
+            if needle in _normalised(line):
                 return path, number
     return "", 0
 
@@ -349,22 +364,22 @@ def _decided(
     near = material.passage(answer.passage)
     other = material.passage(answer.other) if answer.cause == "contradicted" else None
     return SampleCause(
-        failed.sample.id,
-        _cause(failed, answer),
-        excerpt(answer.why, _KEPT),
-        near.path if near else "",
-        line_of(answer.quote, near.text, near.first) if near else 0,
-        excerpt(answer.quote, _KEPT) if near else "",
-        other.path if other else "",
-        line_of(answer.other_quote, other.text, other.first) if other else 0,
-        excerpt(answer.other_quote, _KEPT) if other else "",
-        excerpt(answer.fix, _KEPT),
+        sample=failed.sample.id,
+        cause=_cause(failed, answer),
+        why=excerpt(answer.why, _KEPT_CHARACTERS),
+        path=near.path if near else "",
+        line=line_of(answer.quote, near.text, near.first) if near else 0,
+        quote=excerpt(answer.quote, _KEPT_CHARACTERS) if near else "",
+        other_path=other.path if other else "",
+        other_line=line_of(answer.other_quote, other.text, other.first) if other else 0,
+        other_quote=excerpt(answer.other_quote, _KEPT_CHARACTERS) if other else "",
+        fix=excerpt(answer.fix, _KEPT_CHARACTERS),
         by=judge,
     )
 
 
 def _cause(failed: FailedRun, answer: CauseAnswer) -> Cause:
-    """Return the cause; whether what is there was read is looked up in what the tools returned."""
+    """Return the cause. An answer that is there was not used if a tool returned it, else not found."""
     if answer.cause != "there":
         return Cause(answer.cause)
     seen = is_quoted(answer.quote, failed.outputs) or was_shown(answer.quote, failed.outputs)

@@ -41,7 +41,7 @@ from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 from knowbound.user_files import PRIVATE_FILE, make_folder
 
-_DAY = 24 * 3600.0
+_DAY_SECONDS = 24 * 3600.0
 
 
 class EvalPlan(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ class Evaluated(NamedTuple):
     evaluation: Evaluation
     other: Evaluation | None
     notes: list[str]
-    journal: int = 0  # to be finished once it was shown
+    journal: int = 0  # to be finished once the result was shown; 0: nothing is left to finish
 
 
 def evaluate(
@@ -135,7 +135,7 @@ class _Work:
         store: Evaluations,
         items: str = "",
     ) -> None:
-        self._items = items  # the state of what can be injected; "" where nothing is
+        self._items = items  # digest of what can be injected; "" if no version injects
         self._plan, self._settings, self._executor, self._judge, self._store = plan, settings, executor, judge, store
         self._globs = knowledge_globs(settings.knowledge)
         self._hidden = hidden_paths(plan.set, settings)
@@ -144,18 +144,18 @@ class _Work:
         self._held_out = plan.set.held_out(plan.holdout)
         # Equal for two runs of which one may resume the other; the knowledge is compared separately.
         who = (executor.name, executor.version, judge.version if judge else "")
-        given = [f"{one.name}={one.source}+{one.inject}" for one in plan.variants if one != ONLY]
+        given = [f"{variant.name}={variant.source}+{variant.inject}" for variant in plan.variants if variant != ONLY]
         what = [plan.set.sha256, plan.origin, str(settings.root), *["as specified"] * settings.as_specified]
-        self._same = digest_of([*what, *who, str(plan.repeat), *given])
+        self._plan_digest = digest_of([*what, *who, str(plan.repeat), *given])
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the lock of the plan, so that only this process works on it. Raises InputError if it is held."""
-        with self._lock_of(self._same) as file:
+        with self._lock_of(self._plan_digest) as file:
             if file is None:
                 raise InputError(
                     "eval-running",
-                    f"Another process is running this evaluation ({self._lock_file(self._same)}). "
+                    f"Another process is running this evaluation ({self._lock_file(self._plan_digest)}). "
                     "Wait until it has ended.",
                 )
             yield
@@ -179,14 +179,17 @@ class _Work:
             yield file
 
     def run(self, progress: Callable[[RunProgress], None] | None, *, until_shown: bool = False) -> Evaluated:
-        """Run the samples on every version, and store what they add up to."""
+        """Run the samples on every version, judge and count them, and store the last version's evaluation.
+
+        `until_shown` leaves the journal unfinished, so that the run can be resumed until its result was shown.
+        """
         plan, store = self._plan, self._store
         journal = self._journal()
         run_dir = self._evals / str(journal)
         versions = self._versions(self._copies(run_dir))
         jobs = jobs_of(plan.set.samples, versions, plan.repeat)
-        hedging = judge_of(self._settings)
-        caches = self._executor.remembers if plan.cache is None else plan.cache
+        hedging_judge = judge_of(self._settings)
+        reuses_runs = self._executor.remembers if plan.cache is None else plan.cache
         runner = Runner(
             executor=self._executor,
             limits=plan.limits,
@@ -195,27 +198,27 @@ class _Work:
             journal=journal,
             run_dir=run_dir,
             judge=self._judge,
-            hedging=hedging,
-            states={version.name: self._state(version) for version in versions} if caches else None,
+            hedging=hedging_judge,
+            states={version.name: self._version_state(version) for version in versions} if reuses_runs else None,
             progress=progress,
         )
         try:
             runs = runner.run(jobs)
         finally:
             redact_left_behind(run_dir)
-        hedges = self._judge_hedges(runs, hedging)
-        made = []
-        for version in versions:
-            own = [runs[job.name] for job in jobs if job.version is version]
-            made.append(self._evaluation(version, own, hedges, len(versions)))
-        made[-1] = msgspec.structs.replace(made[-1], causes=self._causes(versions[-1], made[-1].runs, jobs))
+        hedges = self._judge_hedges(runs, hedging_judge)
+        *baselines, candidate = (
+            self._evaluation(version, [runs[job.name] for job in jobs if job.version is version], hedges, len(versions))
+            for version in versions
+        )
+        candidate = msgspec.structs.replace(candidate, causes=self._causes(versions[-1], candidate.runs, jobs))
         if plan.record is not None:
             from knowbound.evals.executors.replay import recorded, write_recording  # noqa: PLC0415
 
             write_recording(recorded([job for job in jobs if job.version is versions[-1]], runs), plan.record)
         is_whole = not any(run.was_left for run in runs.values())
-        is_over = is_whole and not until_shown
-        kept = store.keep(made[-1], made[0] if len(made) > 1 else None, journal=journal, finished=is_over)
+        is_finished = is_whole and not until_shown
+        kept = store.keep(candidate, baselines[0] if baselines else None, journal=journal, finished=is_finished)
         if not is_whole:
             budget = f"{2 * (plan.limits.usd or 0.0):g}"
             self._notes.append(f"The budget ended the run early. Go on with a larger one: --resume --budget {budget}")
@@ -223,8 +226,8 @@ class _Work:
         other = store.get(kept.compared_with) if kept.compared_with else None
         return Evaluated(kept, other, self._notes, journal if is_whole and until_shown else 0)
 
-    def _state(self, version: Version) -> str:
-        """All that an agent gets to know in a version, to look up identical runs."""
+    def _version_state(self, version: Version) -> str:
+        """Return a digest of all that an agent gets to know in a version, to look up identical runs."""
         state = folder_state(version.folder, self._globs)
         return digest_of([state, self._items]) if version.variant.inject else state
 
@@ -233,8 +236,8 @@ class _Work:
         plan, root = self._plan, self._settings.root
         knowledge = state_of(root, files_of(root, self._globs, self._hidden))
         items = [self._items] if self._items else []
-        key = digest_of([self._same, *(f"{path} {state}" for path, state in sorted(knowledge.items())), *items])
-        found = self._store.unfinished(key, self._same)
+        key = digest_of([self._plan_digest, *(f"{path} {state}" for path, state in sorted(knowledge.items())), *items])
+        found = self._store.unfinished(key, self._plan_digest)
         if found is not None and plan.resume:
             if not found.same_knowledge:
                 raise InputError(
@@ -251,7 +254,7 @@ class _Work:
                 f"A run of {found.made} was interrupted after {found.done} of {found.tasks}: --resume goes on."
             )
         tasks = len(plan.set.samples) * plan.repeat * len(plan.variants)
-        journal = self._store.begin(key, self._same, utc_now(), tasks)
+        journal = self._store.begin(key, self._plan_digest, utc_now(), tasks)
         # Where the database was moved away the numbers begin again: then this folder is of another run.
         shutil.rmtree(self._evals / str(journal), ignore_errors=True)
         return journal
@@ -262,12 +265,12 @@ class _Work:
     def _versions(self, copies: Copies) -> list[Version]:
         """The knowledge base itself, or copies without the test set: of two variants, and for a free reader."""
         plan, root = self._plan, self._settings.root
-        shows = any(path.resolve().is_relative_to(root.resolve()) for path in self._hidden)
-        is_free = self._executor.reads_freely and shows and not plan.in_place
-        if is_free or any(variant.source != HERE for variant in plan.variants):
+        has_hidden = any(path.resolve().is_relative_to(root.resolve()) for path in self._hidden)
+        could_see_hidden = self._executor.reads_freely and has_hidden and not plan.in_place
+        if could_see_hidden or any(variant.source != HERE for variant in plan.variants):
             return copies.versions(root, plan.variants, self._hidden)
         *others, last = plan.variants
-        return [*(current_version(root, self._globs, one, one.name) for one in others),
+        return [*(current_version(root, self._globs, variant, variant.name) for variant in others),
                 current_version(root, self._globs, last)]  # fmt: skip
 
     def _causes(self, version: Version, runs: Sequence[SampleRun], jobs: Sequence[Job]) -> list[SampleCause]:
@@ -281,25 +284,25 @@ class _Work:
             for run in runs
             if run.trace and not (run.is_complete and answers(run))
         }
-        seen = [sample for sample in self._plan.set.samples if sample.id not in self._held_out]
-        failed = failed_runs(seen, runs, traced, str(version.folder))
+        diagnosed = [sample for sample in self._plan.set.samples if sample.id not in self._held_out]
+        failed = failed_runs(diagnosed, runs, traced, str(version.folder))
         files = files_of(version.folder, self._globs, self._hidden)
         asker = asker_for(self._settings, judge_for(self._settings, ModelTask.CAUSES)) if failed else None
         return diagnose(failed, version.folder, files, asker)
 
     def _judge_hedges(self, runs: dict[str, SampleRun], judge: HedgingJudge | None) -> JudgedHedges:
         """Judge the hedges of all runs together if verdicts cost: the cap holds for the whole evaluation."""
-        found = {name: Findings(run.sample, "", signals=run.signals) for name, run in runs.items()}
-        if off := why_hedges_off(self._settings):
-            drop_hedges(found.values())
-            judged = JudgedHedges([off])
+        findings_by_run = {name: Findings(run.sample, "", signals=run.signals) for name, run in runs.items()}
+        if why_off := why_hedges_off(self._settings):
+            drop_hedges(findings_by_run.values())
+            judged = JudgedHedges([why_off])
         elif judge is None or not judge.costs:
             return JudgedHedges([])
         else:
             cap = self._settings.hedging_classifier_max_candidates or None
-            judged = judge_findings(found.values(), judge, cap)
-        for name, one in found.items():
-            runs[name] = msgspec.structs.replace(runs[name], signals=one.signals)
+            judged = judge_findings(findings_by_run.values(), judge, cap)
+        for name, findings in findings_by_run.items():
+            runs[name] = msgspec.structs.replace(runs[name], signals=findings.signals)
         if judged.judging is not None and judged.judging.usd is None:
             judged.warnings.append("What judging hedges cost is unknown: the judge does not say it.")
         return judged
@@ -309,6 +312,7 @@ class _Work:
         return hedging_judge_version(name) if name and self._settings.hedging_classifier_enabled else ""
 
     def _evaluation(self, version: Version, runs: list[SampleRun], hedges: JudgedHedges, versions: int) -> Evaluation:
+        """Return what the runs of one version add up to. The cost of judging hedges is shared by all `versions`."""
         plan = self._plan
         files = files_of(version.folder, self._globs, self._hidden)
         figures = figures_of(runs, files)
@@ -362,12 +366,12 @@ class _Work:
         unfinished = self._store.journals()
         if is_whole:
             unfinished.pop(newest, None)
-        numbers = sorted((int(one.name) for one in self._evals.iterdir() if one.name.isdigit()), reverse=True)
+        numbers = sorted((int(path.name) for path in self._evals.iterdir() if path.name.isdigit()), reverse=True)
         for position, number in enumerate(numbers):
             folder = self._evals / str(number)
             if number in unfinished:
-                with self._lock_of(unfinished[number]) as free:
-                    if free or unfinished[number] == self._same:
+                with self._lock_of(unfinished[number]) as lock_file:
+                    if lock_file or unfinished[number] == self._plan_digest:  # no other process works on it
                         redact_left_behind(folder)
                 continue
             self._copies(folder).drop()
@@ -379,7 +383,7 @@ class _Work:
         """Report whether the settings allow deleting a folder in which no agent works. The newest has `position` 0."""
         runs, days = self._settings.eval_keep_runs, self._settings.eval_keep_days
         age = time.time() - folder.stat().st_mtime
-        if not ((runs and position >= runs) or (days and age > days * _DAY)):
+        if not ((runs and position >= runs) or (days and age > days * _DAY_SECONDS)):
             return False
         return not any(map(is_running, folder.glob("v[01]/*/*")))
 

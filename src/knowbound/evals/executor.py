@@ -121,12 +121,13 @@ def executor_named(
     from knowbound.plugins import load_plugin, plugins  # noqa: PLC0415
 
     if kind in plugins("executors"):
-        added: Executor = load_plugin("executors", kind)(rest)
-        return added
+        executor: Executor = load_plugin("executors", kind)(rest)
+        return executor
     raise ConfigError("unknown-executor", f"There is no executor {name!r}. {_suggestion(kind, rest)}")
 
 
 def _suggestion(kind: str, rest: str) -> str:
+    """Return what to write instead of an unknown executor: its form, the nearest name, or all names."""
     known = [form.partition(":")[0] for form in FORMS]
     near = difflib.get_close_matches(kind.lower(), known, n=1, cutoff=0.6)
     if near and near[0] == kind:

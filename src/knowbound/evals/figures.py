@@ -19,7 +19,7 @@ from knowbound.stats.figures import Coverage, GapFigures, MissedSearch, RateKind
 from knowbound.stats.rate import Mean, Rate, Weighted, mean_of
 from knowbound.text.similar import path_terms, terms
 
-_SEARCHES = 50  # that are kept
+_MOST_SEARCHES = 50  # missed searches that are kept
 
 
 class EvaluationFigures(msgspec.Struct, frozen=True):
@@ -34,21 +34,21 @@ class EvaluationFigures(msgspec.Struct, frozen=True):
 def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> EvaluationFigures:
     """The figures over the complete runs."""
     samples = complete_runs(runs)
-    complete = [run for own in samples.values() for run in own]
+    complete = [run for sample_runs in samples.values() for run in sample_runs]
     counts = SampleCounts()
     for run in complete:
         turns = max(run.turns, 1)
         counts.add(run.signals, turns, len({signal.turn for signal in run.signals if 1 <= signal.turn <= turns}))
     reached, uncovered = split_by_reach(knowledge, {path for run in complete for path in run.reached})
-    unknown = _no_coverage(complete) if knowledge else ""  # without knowledge files that is the reason
+    why_unknown = _no_coverage(complete) if knowledge else ""  # 0 of 0 files needs no reason
     composites: dict[str, list[float]] = {}
     for run in complete:
         if run.grade.composite is not None:
             composites.setdefault(run.cluster, []).append(run.grade.composite)
     return EvaluationFigures(
         gap=_by_sample(counts.figures(), samples),
-        coverage=Coverage(Rate(), [], reason=unknown)
-        if unknown
+        coverage=Coverage(Rate(), [], reason=why_unknown)
+        if why_unknown
         else Coverage(Rate(len(reached), len(knowledge)), uncovered),
         composite=mean_of(composites.values()),
         topics=_missed_searches(complete),
@@ -91,8 +91,8 @@ def _weighted(
 
 
 def _missed_searches(runs: Iterable[SampleRun]) -> list[MissedSearch]:
-    """The failed searches that nothing closed, grouped by what they looked for; those of the most samples first."""
-    found: dict[frozenset[str], tuple[Signal, Counter[tuple[str, str]]]] = {}
+    """The failed searches that nothing closed, grouped by what they looked for; those of the most sessions first."""
+    found: dict[frozenset[str], tuple[Signal, Counter[tuple[str, str]]]] = {}  # events by sample and session
     for run in runs:
         for signal in run.signals:
             if signal.type is SignalType.FAILED_SEARCH and signal.status in NOT_CLOSED and signal.query:
@@ -103,4 +103,5 @@ def _missed_searches(runs: Iterable[SampleRun]) -> list[MissedSearch]:
         MissedSearch(signal.query, seen.total(), len(seen), len({sample for sample, _ in seen}), signal)
         for signal, seen in found.values()
     ]
-    return sorted(searches, key=lambda one: (-one.sessions, -one.samples, -one.events, one.query))[:_SEARCHES]
+    searches.sort(key=lambda search: (-search.sessions, -search.samples, -search.events, search.query))
+    return searches[:_MOST_SEARCHES]

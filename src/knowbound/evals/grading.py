@@ -26,9 +26,9 @@ from knowbound.evals.assertions import (
     FACT,
     JUDGE,
     PROGRAM,
-    SAID,
     SET,
     TYPES,
+    VERDICT_CHARACTERS,
     AgentAnswer,
     CheckResult,
     decide,
@@ -44,7 +44,7 @@ from knowbound.process import find_program, run
 from knowbound.stats.evaluation import AssertionGrade, CriterionScore, Grade
 from knowbound.text.redact import redact
 
-SCORE = 3.0  # from which a judged assertion passes where it gives no threshold (the samples format)
+PASSING_SCORE = 3.0  # from which a judged assertion passes where it gives no threshold (the samples format)
 _NO_JUDGE = RubricScore(None, problem="no judge is in force", usd=0.0)  # a key of `unscored` in JSON
 
 
@@ -54,19 +54,21 @@ def grade(
     """Grade one answer; `folder` is where the samples file is, for custom assertions."""
     questions = _questions(sample, answered)
     scores = judge.score(questions) if judge is not None and questions else [_NO_JUDGE] * len(questions)
-    following = iter(scores)
+    remaining_scores = iter(scores)  # in the order of `_questions`
     assertions = tuple(
-        _assertion(assertion, sample, answered, following, allow_run, folder) for assertion in sample.assertions
+        _assertion_grade(assertion, sample, answered, remaining_scores, allow_run, folder)
+        for assertion in sample.assertions
     )
-    criteria = tuple(_criterion(one, next(following)) for one in sample.rubric)
-    layers = (_layer(assertions, FACT), _layer(assertions, BEHAVIOR), _judged(criteria))
-    present = [layer for layer in layers if layer is not None]
+    criteria = tuple(_criterion_score(criterion, next(remaining_scores)) for criterion in sample.rubric)
+    fact, behavior = _layer_score(assertions, FACT), _layer_score(assertions, BEHAVIOR)
+    rubric = _rubric_mean(criteria)
+    present = [layer for layer in (fact, behavior, rubric) if layer is not None]
     return Grade(
         assertions=assertions,
         criteria=criteria,
-        fact=layers[0],
-        behavior=layers[1],
-        judge=layers[2],
+        fact=fact,
+        behavior=behavior,
+        judge=rubric,
         composite=sum(present) / len(present) if present else None,
         unscored=sum(assertion.passed is None for assertion in assertions)
         + sum(criterion.score is None for criterion in criteria),
@@ -87,8 +89,8 @@ def _questions(sample: EvalSample, answered: AgentAnswer) -> list[RubricQuestion
         if TYPES[assertion.type].decided_by == JUDGE
     ]
     return judged + [
-        RubricQuestion(RubricKind.RUBRIC, question=sample.asked, answer=answered.answer, rubric=one.text)
-        for one in sample.rubric
+        RubricQuestion(RubricKind.RUBRIC, question=sample.asked, answer=answered.answer, rubric=criterion.text)
+        for criterion in sample.rubric
     ]
 
 
@@ -106,7 +108,7 @@ def _question(assertion: Assertion, sample: EvalSample, answered: AgentAnswer) -
     return RubricQuestion(kind, question=sample.asked, answer=answered.answer, reference=assertion.reference)
 
 
-def _assertion(
+def _assertion_grade(
     assertion: Assertion,
     sample: EvalSample,
     answered: AgentAnswer,
@@ -114,12 +116,13 @@ def _assertion(
     allow_run: bool,
     folder: Path,
 ) -> AssertionGrade:
+    """Grade an assertion by its judge, program or rule; a judged one takes the next of the scores."""
     decided_by = TYPES[assertion.type].decided_by
     if decided_by == JUDGE:
         result = negated(assertion, _by_score(assertion, next(scores)))
     elif decided_by == PROGRAM:
-        allowed = run_custom(assertion, sample, answered, folder) if allow_run else _NOT_ALLOWED
-        result = negated(assertion, allowed)
+        verdict = run_custom(assertion, sample, answered, folder) if allow_run else _NOT_ALLOWED
+        result = negated(assertion, verdict)
     else:
         result = decide(assertion, answered)
     return AssertionGrade(
@@ -138,32 +141,38 @@ _NOT_ALLOWED = CheckResult(None, "programs are not run unless --allow-run is giv
 def _by_score(assertion: Assertion, score: RubricScore) -> CheckResult:
     if score.score is None:
         return CheckResult(None, score.problem or "the judge gave no score")
-    needed = SCORE if assertion.threshold is None else assertion.threshold
+    needed = PASSING_SCORE if assertion.threshold is None else assertion.threshold
     return CheckResult(
-        score.score >= needed, f"{score.score} of 5, {needed:g} needed. {short(score.reason, SAID)}".strip()
+        score.score >= needed,
+        f"{score.score} of 5, {needed:g} needed. {short(score.reason, VERDICT_CHARACTERS)}".strip(),
     )
 
 
-def _criterion(criterion: Criterion, score: RubricScore) -> CriterionScore:
+def _criterion_score(criterion: Criterion, score: RubricScore) -> CriterionScore:
     problem = score.problem if score.score is not None else score.problem or "the judge gave no score"
-    reason = redact(score.reason)
     return CriterionScore(
-        criterion.name, score.score, criterion.weight, reason, score.judge, redact(problem), score.scores
+        name=criterion.name,
+        score=score.score,
+        weight=criterion.weight,
+        reason=redact(score.reason),
+        judge=score.judge,
+        problem=redact(problem),
+        scores=score.scores,
     )
 
 
-def _layer(assertions: Sequence[AssertionGrade], layer: str) -> float | None:
-    """1 + 4 × passed weight / decided weight; None where nothing was decided."""
+def _layer_score(assertions: Sequence[AssertionGrade], layer: str) -> float | None:
+    """Return 1 + 4 × passed weight / decided weight, a score from 1 to 5; None if nothing was decided."""
     decided = [assertion for assertion in assertions if assertion.layer == layer and assertion.passed is not None]
-    whole = sum(one.weight for one in decided)
-    return 1 + 4 * sum(one.weight for one in decided if one.passed) / whole if whole else None
+    weight = sum(assertion.weight for assertion in decided)
+    return 1 + 4 * sum(assertion.weight for assertion in decided if assertion.passed) / weight if weight else None
 
 
-def _judged(criteria: Sequence[CriterionScore]) -> float | None:
-    """The weighted mean of the criteria that were scored."""
+def _rubric_mean(criteria: Sequence[CriterionScore]) -> float | None:
+    """Return the weighted mean of the criteria that were scored; None if none was."""
     scored = [(criterion.score, criterion.weight) for criterion in criteria if criterion.score is not None]
-    whole = sum(weight for _, weight in scored)
-    return sum(score * weight for score, weight in scored) / whole if whole else None
+    all_weight = sum(weight for _, weight in scored)
+    return sum(score * weight for score, weight in scored) / all_weight if all_weight else None
 
 
 # ---- programs that decide
@@ -184,8 +193,8 @@ if (check) {
 """
 
 
-_OF_SAMPLE = ("sample_id", "prompt", "context", "capability", "difficulty", "construct", "provenance", "metadata")
-_OF_ASSERTION = ("type", "fn", "value", "values", "reference", "threshold", "weight")
+_SAMPLE_FIELDS = ("sample_id", "prompt", "context", "capability", "difficulty", "construct", "provenance", "metadata")
+_ASSERTION_FIELDS = ("type", "fn", "value", "values", "reference", "threshold", "weight")
 
 
 class ProgramOutput(msgspec.Struct, frozen=True):
@@ -228,38 +237,38 @@ def _program_command(program: Path, folder: Path) -> list[str]:
 
 def _program_input(assertion: Assertion, sample: EvalSample, answered: AgentAnswer) -> bytes:
     """Return the JSON for the program's standard input, with the keys of the samples format."""
-    about = {"sample": (sample, _OF_SAMPLE), "assertion": (assertion, _OF_ASSERTION)}
-    given = {
-        name: {key: value for key, value in msgspec.to_builtins(one).items() if key in keys and value}
-        for name, (one, keys) in about.items()
+    shown = {"sample": (sample, _SAMPLE_FIELDS), "assertion": (assertion, _ASSERTION_FIELDS)}
+    fields = {
+        name: {key: value for key, value in msgspec.to_builtins(struct).items() if key in keys and value}
+        for name, (struct, keys) in shown.items()
     }
-    return msgspec.json.encode({"output": answered.answer, **given})
+    return msgspec.json.encode({"output": answered.answer, **fields})
 
 
 def _program_output(command: list[str], folder: Path, question: bytes) -> bytes:
-    """Run the program; return its output."""
+    """Run the program; return its output. Raises _UndecidedError if it did not end well."""
     ran = run(command, folder, PROGRAM_SECONDS, stdin=question)
-    said = ran.err.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    last_error = ran.err.decode("utf-8", "replace").strip().rpartition("\n")[2]
     if ran.timed_out:
         raise _UndecidedError(f"the program took more than {PROGRAM_SECONDS:g} seconds")
     if ran.cut:
         raise _UndecidedError("the program printed too much")
     if ran.code is None:
-        raise _UndecidedError(f"the program cannot be started: {said}")
+        raise _UndecidedError(f"the program cannot be started: {last_error}")
     if ran.code != 0:
-        raise _UndecidedError(f"the program failed with {ran.code}: {short(said, SAID)}")
+        raise _UndecidedError(f"the program failed with {ran.code}: {short(last_error, VERDICT_CHARACTERS)}")
     return ran.out
 
 
 def _program_result(output: bytes) -> CheckResult:
-    """The last line, so that a program may print what it likes before; or all of it."""
+    """Read the result from the last line, so that a program may print what it likes before; or from all lines."""
     text = output.strip()
     for part in (text.rpartition(b"\n")[2], text):
         try:
             given = msgspec.json.decode(part, type=ProgramOutput)
         except msgspec.DecodeError:
             continue
-        return CheckResult(given.passed, short(given.message, SAID))
+        return CheckResult(given.passed, short(given.message, VERDICT_CHARACTERS))
     raise _UndecidedError('the program did not print {"pass": true or false}')
 
 
@@ -270,7 +279,7 @@ _REFUSALS = (
     "I could not find anything about this in the documentation: {prompt}",
     "You ask: {prompt} Unfortunately I was not able to find that; the documents I searched do not say it.",
 )
-_NAMED = 5
+_MOST_NAMED = 5
 
 
 def loose_samples(samples: Iterable[EvalSample]) -> Iterator[tuple[str, str]]:
@@ -294,8 +303,8 @@ def loose_words(samples: Iterable[EvalSample]) -> str:
     found = list(loose_samples(samples))
     if not found:
         return ""
-    named = "; ".join(f"{sample} ({assertion})" for sample, assertion in found[:_NAMED])
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    named = "; ".join(f"{sample} ({assertion})" for sample, assertion in found[:_MOST_NAMED])
+    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
     return f"Too loose: an answer that refuses, or repeats the question, passes all that is asserted in {named}{more}."
 
 
@@ -307,4 +316,4 @@ def _is_fact(assertion: Assertion) -> bool:
 
 
 def _passes(text: str, facts: Iterable[Assertion]) -> bool:
-    return all(decide(one, AgentAnswer(text)).passed for one in facts)
+    return all(decide(fact, AgentAnswer(text)).passed for fact in facts)

@@ -29,12 +29,12 @@ def evaluated_below(settings: Settings) -> list[Path]:
     """The folders at most two levels below the root that have evaluations of their own."""
     root = settings.root
     if settings.home_is_given:
-        made = {Path(head.root) for head in Evaluations(settings.home).heads() if head.root}
-        return sorted(folder for folder in made if folder != root and folder.is_relative_to(root) and folder.is_dir())
+        roots = {Path(head.root) for head in Evaluations(settings.home).heads() if head.root}
+        return sorted(folder for folder in roots if folder != root and folder.is_relative_to(root) and folder.is_dir())
     stores = (path for depth in ("*", "*/*") for path in root.glob(f"{depth}/{DATA_FOLDER}/{FINDINGS}"))
     below = sorted(path.parent.parent for path in stores)
-    known = (folder for folder in below if IGNORED_FOLDERS.isdisjoint(folder.relative_to(root).parts))
-    return [folder for folder in known if _has_evaluations(folder / DATA_FOLDER)]
+    projects = (folder for folder in below if IGNORED_FOLDERS.isdisjoint(folder.relative_to(root).parts))
+    return [folder for folder in projects if _has_evaluations(folder / DATA_FOLDER)]
 
 
 def _has_evaluations(home: Path) -> bool:
@@ -68,12 +68,13 @@ def baseline_of(settings: Settings, now: Evaluation, kind: RateKind = RateKind.R
     ]  # fmt: skip
     if not before:
         return None
-    found, regressed = before[0], False
+    baseline, has_regressed = before[0], False
     for head in before:
-        regressed = not head.gates.get(gate_key(GAP_RATE_REGRESSION, kind), not regressed)
-        if head.id == now.compared_with or (not regressed and all(head.gates.values())):
-            found = head
-    return evaluation(settings, found.id)
+        # A run without this gate leaves the state as it was.
+        has_regressed = not head.gates.get(gate_key(GAP_RATE_REGRESSION, kind), not has_regressed)
+        if head.id == now.compared_with or (not has_regressed and all(head.gates.values())):
+            baseline = head
+    return evaluation(settings, baseline.id)
 
 
 def compared_of(settings: Settings, now: Evaluation) -> Comparison | None:
@@ -105,8 +106,8 @@ def probed_beside(settings: Settings, now: Evaluation) -> Evaluation | None:
 
 def newest_written(settings: Settings) -> int | None:
     """The id of the newest evaluation of this root that people's samples made."""
-    mine = [head.id for head in evaluations(settings) if not head.against and head.origin is Origin.WRITTEN]
-    return mine[-1] if mine else None
+    written = [head.id for head in evaluations(settings) if not head.against and head.origin is Origin.WRITTEN]
+    return written[-1] if written else None
 
 
 def newest_evaluation(settings: Settings) -> Evaluation | None:

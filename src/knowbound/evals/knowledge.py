@@ -46,9 +46,9 @@ def knowledge_globs(configured: tuple[str, ...]) -> tuple[str, ...]:
 
 def files_of(root: Path, globs: tuple[str, ...], hidden: Iterable[Path] = ()) -> list[str]:
     """The knowledge files of a knowledge base as relative paths, without what must stay hidden from the agent."""
-    kept_out = [path.resolve() for path in hidden]
+    hidden = [path.resolve() for path in hidden]
     files, _ = knowledge_files(root, globs)
-    return [path for path in files if not any((root / path).resolve().is_relative_to(one) for one in kept_out)]
+    return [path for path in files if not any((root / path).resolve().is_relative_to(folder) for folder in hidden)]
 
 
 def links_out(root: Path, globs: tuple[str, ...]) -> list[str]:
@@ -59,24 +59,24 @@ def links_out(root: Path, globs: tuple[str, ...]) -> list[str]:
 
 def state_of(root: Path, files: Iterable[str]) -> dict[str, str]:
     """Knowledge file → the first 8 hex digits of the SHA-256 of its content."""
-    return {path: _hash(root, path)[:8] or "unreadable" for path in files}
+    return {path: _content_hash(root, path)[:8] or "unreadable" for path in files}
 
 
 def commit_of(root: Path, globs: tuple[str, ...]) -> KnowledgeCommit:
     """The commit that is checked out, and whether the knowledge files differ from it."""
-    known = named_commit(root)
-    if known is None:
+    commit = named_commit(root)
+    if commit is None:
         return KnowledgeCommit()
     prefix = (git(root, "rev-parse", "--show-prefix") or "").strip()
     is_dirty = any(is_knowledge(path.removeprefix(prefix), globs) for path in _changed(root))
-    return msgspec.structs.replace(known, dirty=is_dirty)
+    return msgspec.structs.replace(commit, dirty=is_dirty)
 
 
 def named_commit(root: Path, *ref: str) -> KnowledgeCommit | None:
     """Return the commit that is checked out, or the one that a ref names; None if there is none."""
-    known = (git(root, "log", "-1", "--format=%H%n%s", *ref) or "").strip()
-    hash_, _, subject = known.partition("\n")
-    return KnowledgeCommit(hash_, redact(subject)) if known else None
+    line = (git(root, "log", "-1", "--format=%H%n%s", *ref) or "").strip()
+    hash_, _, subject = line.partition("\n")
+    return KnowledgeCommit(hash_, redact(subject)) if line else None
 
 
 def _changed(root: Path) -> list[str]:
@@ -91,12 +91,12 @@ def folder_state(root: Path, globs: tuple[str, ...]) -> str:
     tree = git(root, "rev-parse", "HEAD:./")
     if tree is not None:
         top = Path((git(root, "rev-parse", "--show-toplevel") or str(root)).strip())
-        return digest_of([tree, *(f"{path} {_hash(top, path)}" for path in _changed(root)), *knowledge])
+        return digest_of([tree, *(f"{path} {_content_hash(top, path)}" for path in _changed(root)), *knowledge])
     files = sorted(os.path.relpath(entry.path, root) for entry in Walk(root, ignored=(".knowbound",)))
-    return digest_of([*(f"{path} {_hash(root, path)}" for path in files), *knowledge])
+    return digest_of([*(f"{path} {_content_hash(root, path)}" for path in files), *knowledge])
 
 
-def _hash(root: Path, path: str) -> str:
+def _content_hash(root: Path, path: str) -> str:
     """Return the SHA-256 of a file's content; "" if it cannot be read."""
     try:
         with open_below(root, path) as file:

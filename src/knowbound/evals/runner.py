@@ -35,7 +35,7 @@ from knowbound.text.digest import digest_of
 from knowbound.text.redact import excerpt, redact
 from knowbound.user_files import make_folder
 
-_KEPT = 4000  # characters of a prompt or an answer that are kept; the trace has them whole
+_KEPT_CHARACTERS = 4000  # of a prompt or an answer; the trace has them whole
 _RETRIED = frozenset({RunEnding.CRASHED, RunEnding.INCOMPLETE})  # a run that took too long or cost too much would again
 
 
@@ -85,10 +85,10 @@ class Job(msgspec.Struct, frozen=True):
 def jobs_of(samples: Sequence[EvalSample], versions: Sequence[Version], repeat: int) -> list[Job]:
     """Every run there is, in the order they begin: versions take turns, and who is first changes each time."""
     jobs: list[Job] = []
-    for again in range(1, repeat + 1):
+    for repetition in range(1, repeat + 1):
         for number, sample in enumerate(samples):
-            turn = versions if (number + again) % 2 else versions[::-1]
-            jobs.extend(Job(version, sample, number, again) for version in turn)
+            in_turn = versions if (number + repetition) % 2 else versions[::-1]
+            jobs.extend(Job(version, sample, number, repetition) for version in in_turn)
     return jobs
 
 
@@ -122,20 +122,22 @@ class Runner:
         runs = self._store.noted(self._journal)
         self._spent = total_usd(run.usd for run in runs.values()) or 0.0
         waiting = iter([job for job in jobs if job.name not in runs])
-        self._show(runs, len(jobs))
+        self._report_progress(runs, len(jobs))
         pool = ThreadPoolExecutor(self._limits.concurrency, thread_name_prefix="sample")
         running: dict[Future[SampleRun], Job] = {}
         try:
-            while self._fill(pool, running, waiting):
+            while self._start_jobs(pool, running, waiting):
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     job = running.pop(future)
                     runs[job.name] = future.result()
-                    self._show(runs, len(jobs))
+                    self._report_progress(runs, len(jobs))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         return runs
 
-    def _fill(self, pool: ThreadPoolExecutor, running: dict[Future[SampleRun], Job], waiting: Iterator[Job]) -> bool:
+    def _start_jobs(
+        self, pool: ThreadPoolExecutor, running: dict[Future[SampleRun], Job], waiting: Iterator[Job]
+    ) -> bool:
         """Start waiting jobs up to the concurrency limit; return False when no job runs."""
         while len(running) < self._limits.concurrency:
             job = next(waiting, None)
@@ -144,7 +146,7 @@ class Runner:
             running[pool.submit(self._run_job, job)] = job
         return bool(running)
 
-    def _show(self, runs: dict[str, SampleRun], total: int) -> None:
+    def _report_progress(self, runs: dict[str, SampleRun], total: int) -> None:
         if self._progress is not None:
             done = list(runs.values())
             gaps = sum(run.is_complete and run.has_gap for run in done)
@@ -157,7 +159,7 @@ class Runner:
         if limit is not None and self._spent >= limit:
             problem = f"not run: the budget of ${limit:g} is spent"
             return _without_trace(job, Execution(RunEnding.BUDGET, problem=problem, usd=0.0), attempts=0)
-        key = self._key(job)
+        key = self._execution_key(job)
         kept = self._store.execution(key, Execution) if key else None
         if kept is not None and Path(kept.trace).is_file():
             run = self._graded(job, self._within_limits(kept), attempts=0)
@@ -177,12 +179,12 @@ class Runner:
         while not tries or (tries[-1].ending in _RETRIED and len(tries) <= self._limits.retries):
             tries.append(self._attempt(job, len(tries) + 1))
         last = tries[-1]
-        usd = sum(one.usd or 0.0 for one in tries)
-        known = usd or all(one.usd is not None for one in tries)
-        execution = msgspec.structs.replace(last, usd=usd if known else None, seconds=sum(one.seconds for one in tries))
+        usd, seconds = sum(attempt.usd or 0.0 for attempt in tries), sum(attempt.seconds for attempt in tries)
+        is_cost_known = usd or all(attempt.usd is not None for attempt in tries)
+        execution = msgspec.structs.replace(last, usd=usd if is_cost_known else None, seconds=seconds)
         run = self._graded(job, execution, len(tries))
-        secrets = [redact_folder(self._output_dir(job, number)) for number in range(1, len(tries) + 1)]
-        if key and last.ending is RunEnding.DONE and not any(secrets) and redact(last.answer) == last.answer:
+        had_secret = [redact_folder(self._output_dir(job, number)) for number in range(1, len(tries) + 1)]
+        if key and last.ending is RunEnding.DONE and not any(had_secret) and redact(last.answer) == last.answer:
             self._store.keep_execution(key, utc_now(), last)
         return run
 
@@ -191,6 +193,7 @@ class Runner:
         return self._run_dir / version / f"{job.number:04d}-{job.repeat}" / str(attempt)
 
     def _attempt(self, job: Job, attempt: int) -> Execution:
+        """Run a job once; what goes wrong in the sample's folder or the executor is a crashed execution."""
         output_dir = self._output_dir(job, attempt)
         make_folder(output_dir)
         task = Task(
@@ -226,15 +229,15 @@ class Runner:
         return self._within_limits(msgspec.structs.replace(execution, **folders))
 
     def _within_limits(self, execution: Execution) -> Execution:
-        """The run, which does not count where it cost more than a sample may."""
+        """Return the execution; as ended by the budget if it cost more than a sample may."""
         limit, usd = self._limits.sample_usd, execution.usd or 0.0
         if execution.ending is not RunEnding.DONE or limit is None or usd <= limit:
             return execution
         problem = f"it cost ${usd:g}; a sample may cost ${limit:g}"
         return msgspec.structs.replace(execution, ending=RunEnding.BUDGET, problem=problem)
 
-    def _key(self, job: Job) -> str:
-        """Everything an execution depends on; "" where identical runs are not kept."""
+    def _execution_key(self, job: Job) -> str:
+        """Return a digest of everything an execution depends on; "" if identical runs are not reused."""
         if self._states is None or not job.folder.is_relative_to(job.version.folder):
             return ""
         sample = job.sample
@@ -259,17 +262,17 @@ class Runner:
         steps = sum(sample.steps for sample in found.samples)
         graded = grade(
             job.sample,
-            AgentAnswer(answer, execution.seconds, execution.usd, steps, traced.calls),
+            AgentAnswer(answer, seconds=execution.seconds, usd=execution.usd, steps=steps, calls=traced.calls),
             self._judge,
             allow_run=self._limits.allow_run,
             folder=Path(job.sample.file).parent,
         )
         return msgspec.structs.replace(
             run,
-            answer=excerpt(answer, _KEPT),
+            answer=excerpt(answer, _KEPT_CHARACTERS),
             signals=found.signals,
             reached=found.reached,
-            injected=[*(one for turn in found.turns for one in turn.injected if one.item), *execution.injected],
+            injected=[*(text for turn in found.turns for text in turn.injected if text.item), *execution.injected],
             turns=len(found.turns),
             steps=steps,
             calls=found.tool_calls,
@@ -287,8 +290,8 @@ def _without_trace(job: Job, execution: Execution, attempts: int) -> SampleRun:
         repeat=job.repeat,
         ending=execution.ending,
         problem=redact(execution.problem),
-        prompt=excerpt(sample.prompt, _KEPT),
-        answer=excerpt(execution.answer, _KEPT),
+        prompt=excerpt(sample.prompt, _KEPT_CHARACTERS),
+        answer=excerpt(execution.answer, _KEPT_CHARACTERS),
         seconds=0.0 if cached else execution.seconds,
         usd=0.0 if cached else execution.usd,
         tokens_in=execution.tokens_in,

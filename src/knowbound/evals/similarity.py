@@ -27,16 +27,16 @@ def rouge_n(answer: str, reference: str, n: int = 1) -> float:
 
 def bleu(answer: str, reference: str) -> float:
     """BLEU-4 against one reference, unsmoothed: 0 where the answer shares no sequence of four words with it."""
-    given, wanted = words(answer), words(reference)
-    logs = 0.0
+    answer_words, reference_words = words(answer), words(reference)
+    log_precisions = 0.0
     for n in range(1, _BLEU_ORDER + 1):
-        have = _sequences(given, n)
-        shared = (have & _sequences(wanted, n)).total()
+        sequences = _sequences(answer_words, n)
+        shared = (sequences & _sequences(reference_words, n)).total()
         if not shared:
             return 0.0
-        logs += math.log(shared / have.total())
-    brevity = min(0.0, 1 - len(wanted) / len(given))
-    return math.exp(brevity + logs / _BLEU_ORDER)
+        log_precisions += math.log(shared / sequences.total())
+    brevity = min(0.0, 1 - len(reference_words) / len(answer_words))  # the penalty of an answer that is too short
+    return math.exp(brevity + log_precisions / _BLEU_ORDER)
 
 
 def levenshtein(one: str, other: str) -> int:

@@ -19,8 +19,8 @@ from knowbound.process import find_client
 
 SAMPLES, CONFIG, WORKFLOW = "eval-samples.yaml", "knowbound.toml", ".github/workflows/knowledge.yml"
 _QUESTIONS = 10
-_OF_A_FILE = 12
-_SECONDS, _OF_ONE = 60.0, 5.0  # for trying questions
+_QUESTIONS_OF_FILE = 12  # that are tried: some have no answer
+_TRIAL_SECONDS, _QUESTION_SECONDS = 60.0, 5.0  # for trying all questions; one
 
 
 class Found(NamedTuple):
@@ -47,30 +47,30 @@ def first_samples(settings: Settings, found: Found, asker: Asker | None) -> list
     if asker is not None:
         return list(drafts_by_model(knowledge, found.knowledge, (), (), asker, _QUESTIONS).drafts)
     by_file: dict[str, list[SampleDraft]] = {}
-    for one in draft_samples((), knowledge, found.knowledge, most=_OF_A_FILE).drafts:
-        if one.mentions:
-            by_file.setdefault(one.covers, []).append(one)
+    for draft in draft_samples((), knowledge, found.knowledge, most=_QUESTIONS_OF_FILE).drafts:
+        if draft.mentions:
+            by_file.setdefault(draft.covers, []).append(draft)
     return list(_answered(in_turn(by_file.values()), settings, found))
 
 
 def _answered(drafts: Iterable[SampleDraft], settings: Settings, found: Found) -> Iterator[SampleDraft]:
     """Yield the drafts whose answer the built-in executor finds in the documents, ten at most."""
-    end, left = time.monotonic() + _SECONDS, _QUESTIONS
-    for one in drafts:
-        if not left or time.monotonic() > end:
+    end, missing = time.monotonic() + _TRIAL_SECONDS, _QUESTIONS
+    for draft in drafts:
+        if not missing or time.monotonic() > end:
             return
-        done = investigate(one.prompt, settings.root, only=found.knowledge, seconds=_OF_ONE)
-        if one.is_passed_by(answer_of(done, quoted_passages(done, settings.root))):
-            left -= 1
-            yield one
+        result = investigate(draft.prompt, settings.root, only=found.knowledge, seconds=_QUESTION_SECONDS)
+        if draft.is_passed_by(answer_of(result, quoted_passages(result, settings.root))):
+            missing -= 1
+            yield draft
 
 
 def samples_text(drafts: list[SampleDraft]) -> str:
     """Return the samples file."""
     lines = ["# What an agent should be able to answer from the documents of this project. Change it as you like:"]
     lines += ["# docs/samples.md has the format, `knowbound draft` proposes more.", ""]
-    for one in drafts:
-        lines += [*yaml_item(fields_of(one), 0), ""]
+    for draft in drafts:
+        lines += [*yaml_item(fields_of(draft), 0), ""]
     return "\n".join(lines)
 
 

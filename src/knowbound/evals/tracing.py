@@ -32,30 +32,31 @@ class Traced(msgspec.Struct, frozen=True):
 def read_trace(trace: Path, sample: str, folder: Path, working: Path, settings: LensSettings) -> Traced:
     """Read the trace that an executor left for a sample; its relative paths start at `working`, inside `folder`."""
     try:
-        known = recognise(read_head(trace))
+        recognised = recognise(read_head(trace))
     except OSError as error:
         return Traced(Findings(sample, ""), problem=f"the trace cannot be read: {error.strerror or error}")
-    if known is None:
+    if recognised is None:
         return Traced(Findings(sample, ""), problem="no reader recognises the trace")
-    reader, identity = known
+    reader, identity = recognised
     events = list(reader.read([trace], {}, Tally()))
     steps = [event for event in events if isinstance(event, Step)]
     parts = findings_of(iter(events), Start(identity.session or trace.stem, reader.name), [str(trace)], settings)
-    said = [step.said[-1].text for step in steps if step.said and not step.agent_id]
+    last_words = [step.said[-1].text for step in steps if step.said and not step.agent_id]
     return Traced(
-        _as_one_sample(parts, sample, folder, working),
-        tuple(_called(call) for step in steps for call in step.calls),
-        said[-1] if said else "",
-        _problem(parts, steps),
+        found=_as_one_sample(parts, sample, folder, working),
+        calls=tuple(_tool_use(call) for step in steps for call in step.calls),
+        answer=last_words[-1] if last_words else "",
+        problem=_problem(parts, steps),
     )
 
 
-def _called(call: ToolCall) -> ToolUse:
+def _tool_use(call: ToolCall) -> ToolUse:
     if call.input is None:  # a reader that does not keep what a call was given
-        return ToolUse(call.name, f"{call.query} {call.where}", call.output or "", call.kind, True, True)
+        search = f"{call.query} {call.where}"
+        return ToolUse(call.name, search, call.output or "", call.kind, input_cut=True, output_cut=True)
     # Some readers decide by a structured result and leave out its text.
-    cut = not call.output and call.outcome is Outcome.OK
-    return ToolUse(call.name, msgspec.json.encode(call.input).decode(), call.output or "", call.kind, output_cut=cut)
+    is_cut = not call.output and call.outcome is Outcome.OK
+    return ToolUse(call.name, msgspec.json.encode(call.input).decode(), call.output or "", call.kind, output_cut=is_cut)
 
 
 def _problem(parts: list[Findings], steps: list[Step]) -> str:

@@ -34,9 +34,9 @@ from knowbound.user_files import make_file, make_folder
 
 HERE, NOTHING, INJECT = ".", "none", "+inject"
 SKILL, SKILLS = "SKILL.md", ".claude/skills"
-_LONGEST_NAME = 60
+_NAME_CHARACTERS = 60
 _ITEMS = "SELECT id, content_sha, flag, stale, confidence FROM item WHERE served = 1 ORDER BY id"
-_SECONDS = 60.0
+_STORE_SECONDS = 60.0  # for reading the items of the store
 DRAFTS = "eval-samples.draft"  # files of `draft`, which hold prompts and what their answers should be
 _CHECK_OUT_SECONDS = 600.0
 _COPIES = ("other", "this")  # of the copies: compared with, evaluated
@@ -92,7 +92,7 @@ def read_variants(given: Sequence[str], against: str = "", inject: str = "off") 
 def _variant(given: str, injects: bool) -> Variant:
     name, equals, source = given.partition("=")
     name, source = name.strip(), source.strip()
-    if not equals or not name or not source or len(name) > _LONGEST_NAME or not name.isprintable():
+    if not equals or not name or not source or len(name) > _NAME_CHARACTERS or not name.isprintable():
         raise InputError("two-variants", f"--variant {given!r} is not NAME=PATH or NAME=REVISION, such as a=HEAD~1")
     if source.endswith(INJECT):
         return Variant(name, source.removesuffix(INJECT) or HERE, True)
@@ -115,8 +115,8 @@ def place_of_files(root: Path, variants: Iterable[Variant]) -> str:
 
 
 def items_state(home: Path) -> str:
-    """Changes with what could be injected; "" where there is nothing."""
-    index = open_own_index(str(home), wait_seconds=_SECONDS, work_seconds=_SECONDS)
+    """Return a digest that changes with what could be injected; "" if there is nothing."""
+    index = open_own_index(str(home), wait_seconds=_STORE_SECONDS, work_seconds=_STORE_SECONDS)
     if index is None:
         return ""
     with closing(index):
@@ -125,7 +125,7 @@ def items_state(home: Path) -> str:
 
 
 def check_inject(variants: Iterable[Variant], executor: Executor, home: Path) -> str:
-    """The state of the items that will be injected; an error where that cannot be, "" where nothing shall be."""
+    """Return the digest of the items that will be injected; "" if no variant injects. Raises InputError if none can."""
     if not any(variant.inject for variant in variants):
         return ""
     if not executor.injects:
@@ -171,56 +171,56 @@ class Copies:
         """Copies of the variants, without what is hidden. The last one is evaluated."""
         place = place_of_files(root, variants)
         versions = []
-        for which, variant in zip(_COPIES[-len(variants) :], variants, strict=True):
+        for side, variant in zip(_COPIES[-len(variants) :], variants, strict=True):
             name = "" if variant is variants[-1] else variant.name
-            version = Version(name, *self._made(which, root, *self._how(root, variant, place)), root, variant)
+            version = Version(name, *self._copied(side, root, *self._source_of(root, variant, place)), root, variant)
             _hide(version, hidden)
             versions.append(version)
         return versions
 
-    def folder(self, which: str) -> Path:
+    def folder(self, side: str) -> Path:
         """Return the place of a copy: in a private folder below the system's temporary folder."""
         own = Path(tempfile.gettempdir()).resolve() / f"knowbound-{_account()}"
-        return own / hashlib.sha256(f"{self._run_dir.resolve()} {which}".encode()).hexdigest()[:20] / "base"
+        return own / hashlib.sha256(f"{self._run_dir.resolve()} {side}".encode()).hexdigest()[:20] / "base"
 
-    def _how(self, root: Path, variant: Variant, place: str) -> tuple[Callable[[], KnowledgeCommit], _Fill]:
+    def _source_of(self, root: Path, variant: Variant, place: str) -> tuple[Callable[[], KnowledgeCommit], _Fill]:
         """Return the commit of a variant, and what fills the copy of it."""
-        given = Path(variant.source).expanduser()
+        source = Path(variant.source).expanduser()
         if variant.source == HERE or variant.is_file:
 
             def fill_with_file(copy: Path) -> None:
                 self._copy(root, copy)
                 if variant.is_file:
-                    _put(None if variant.source == NOTHING else given, copy / place)
+                    _replace_skill(None if variant.source == NOTHING else source, copy / place)
 
             return lambda: commit_of(root, self._globs), fill_with_file
-        if given.is_dir():
-            return lambda: commit_of(given, self._globs), lambda copy: self._copy(given, copy)
+        if source.is_dir():
+            return lambda: commit_of(source, self._globs), lambda copy: self._copy(source, copy)
         commit = commit_named(root, variant.source)
 
         def fill(copy: Path) -> None:
-            _check_out(root, commit.hash, copy)
+            _export_commit(root, commit.hash, copy)
             _remove_links_out(copy)
             self._add_uncommitted(root, copy)
 
         return lambda: commit, fill
 
     def drop(self) -> None:
-        """The run is over."""
-        for which in _COPIES:
-            shutil.rmtree(self.folder(which).parent, ignore_errors=True)
+        """Remove the copies: the run is over."""
+        for side in _COPIES:
+            shutil.rmtree(self.folder(side).parent, ignore_errors=True)
             with suppress(OSError):
-                (self._run_dir / f"{which}.json").unlink()
+                (self._run_dir / f"{side}.json").unlink()
 
-    def _made(
-        self, which: str, root: Path, commit: Callable[[], KnowledgeCommit], fill: _Fill
+    def _copied(
+        self, side: str, root: Path, commit: Callable[[], KnowledgeCommit], fill: _Fill
     ) -> tuple[Path, KnowledgeCommit]:
         """The copy and its commit; those that the run began with, where it is resumed."""
-        folder, note = self.folder(which), self._run_dir / f"{which}.json"
+        folder, note = self.folder(side), self._run_dir / f"{side}.json"
         try:
             if not folder.is_dir() or not note.is_file():
                 _make_parent(folder, root)
-                _make_whole(folder, fill)
+                _fill_whole(folder, fill)
                 make_folder(note.parent)
                 make_file(note, msgspec.json.encode(commit()))
             return folder, msgspec.json.decode(note.read_bytes(), type=KnowledgeCommit)
@@ -230,41 +230,42 @@ class Copies:
             ) from error
 
     def _add_uncommitted(self, root: Path, copy: Path) -> None:
-        """Knowledge that git does not keep (ignored files, submodules) is the same in both versions."""
+        """Copy knowledge that git does not keep (ignored files, submodules): it is the same in both versions."""
         tracked = set(_listed(root, "--cached"))
         fresh = set(_listed(root, "--others", "--exclude-standard"))
         kept_elsewhere = [*_listed(root, "--cached", "--recurse-submodules"), *files_of(root, self._globs)]
         self._copy(root, copy, [path for path in kept_elsewhere if path not in tracked and path not in fresh])
 
     def _copy(self, root: Path, folder: Path, paths: Iterable[str] | None = None) -> None:
-        """Every file that belongs to the folder, and all of its knowledge; links that lead out are left behind."""
-        ours = self._home.resolve()
-        given = [*_belonging(root), *files_of(root, self._globs)] if paths is None else paths
-        for path in dict.fromkeys(given):
+        """Copy these files, or all files and knowledge of the root. Left out: our data, and links that lead out."""
+        data_dir = self._home.resolve()
+        paths = [*_belonging(root), *files_of(root, self._globs)] if paths is None else paths
+        for path in dict.fromkeys(paths):
             source, target = root / path, folder / path
-            if source.resolve().is_relative_to(ours):
+            if source.resolve().is_relative_to(data_dir):
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             with suppress(NotBelowError, FileNotFoundError):
                 copy_below(root, path, target)
 
 
-def _put(given: Path | None, target: Path) -> None:
+def _replace_skill(source: Path | None, place: Path) -> None:
     """Put a file or a skill in its place in a copy; None takes away what is there."""
-    skill = target.parent if target.name == SKILL else target
-    if given is None:
+    skill = place.parent if place.name == SKILL else place
+    if source is None:
         shutil.rmtree(skill, ignore_errors=True) if skill.is_dir() else skill.unlink(missing_ok=True)
-    elif given.is_dir():
+    elif source.is_dir():
         shutil.rmtree(skill, ignore_errors=True)
-        for entry in Walk(given):
-            to = skill / os.path.relpath(entry.path, given)
-            to.parent.mkdir(parents=True, exist_ok=True)
+        for entry in Walk(source):
+            path = os.path.relpath(entry.path, source)
+            target = skill / path
+            target.parent.mkdir(parents=True, exist_ok=True)
             with suppress(NotBelowError, FileNotFoundError):
-                copy_below(given, os.path.relpath(entry.path, given), to)
+                copy_below(source, path, target)
     else:
-        to = target / SKILL if given.name == SKILL and target.suffix != ".md" else target
-        to.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(given, to)
+        target = place / SKILL if source.name == SKILL and place.suffix != ".md" else place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
 
 
 def check_variants(root: Path, variants: Iterable[Variant]) -> None:
@@ -276,20 +277,20 @@ def check_variants(root: Path, variants: Iterable[Variant]) -> None:
 
 def commit_named(root: Path, ref: str) -> KnowledgeCommit:
     """The commit that a ref of the knowledge base names."""
-    known = None if ref.startswith("-") else named_commit(root, f"{ref}^{{commit}}", "--")
-    if known is None:
+    commit = None if ref.startswith("-") else named_commit(root, f"{ref}^{{commit}}", "--")
+    if commit is None:
         raise InputError(
             "no-such-version", f"{ref}: neither a file, a folder nor a commit of {root}. {_other_versions(root, ref)}"
         )
-    return known
+    return commit
 
 
 def _other_versions(root: Path, ref: str) -> str:
     """Return which versions there are to name instead."""
-    known = git(root, "log", "-4", "--format=%h", "--")
-    if not known:
+    log = git(root, "log", "-4", "--format=%h", "--")
+    if not log:
         return "It is in no git repository with a commit. Try: a folder"
-    hashes = [short for short in known.split() if short != ref]
+    hashes = [short for short in log.split() if short != ref]
     if len(hashes) == 1:
         return f"There is one commit only, {hashes[0]}. Try: a folder, or commit a change first"
     return f"Try: a folder, or one of the last commits: {', '.join(hashes[1:])}"
@@ -321,19 +322,19 @@ def _account() -> str:
 
 
 def _make_parent(folder: Path, root: Path) -> None:
-    """The folder of all our copies: outside of the knowledge base, and nobody else's."""
-    own = folder.parents[1]
-    if own.is_relative_to(root.resolve()):
-        raise InputError("no-copy", f"A copy of {root} would be inside of it, in {own}. Try: TMPDIR=DIR")
-    make_folder(own)
-    found = own.lstat()
-    is_ours = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o077)
-    if not stat.S_ISDIR(found.st_mode) or not is_ours:
-        raise InputError("no-copy", f"{own} is not ours alone: no copy can be made there. Try: TMPDIR=DIR")
+    """Make the folder of all our copies. Raises InputError if it is in the knowledge base or open to other users."""
+    copies = folder.parents[1]
+    if copies.is_relative_to(root.resolve()):
+        raise InputError("no-copy", f"A copy of {root} would be inside of it, in {copies}. Try: TMPDIR=DIR")
+    make_folder(copies)
+    info = copies.lstat()
+    is_private = not hasattr(os, "getuid") or (info.st_uid == os.getuid() and not info.st_mode & 0o077)
+    if not stat.S_ISDIR(info.st_mode) or not is_private:
+        raise InputError("no-copy", f"{copies} is not ours alone: no copy can be made there. Try: TMPDIR=DIR")
 
 
-def _make_whole(folder: Path, fill: _Fill) -> None:
-    """A copy is complete or it is not there: one that was cut off would look like missing knowledge."""
+def _fill_whole(folder: Path, fill: _Fill) -> None:
+    """Fill a copy so that it is complete or not there: one that was cut off would look like missing knowledge."""
     making = folder.with_name(folder.name + ".making")
     for left in (folder, making):
         shutil.rmtree(left, ignore_errors=True)
@@ -345,8 +346,8 @@ def _make_whole(folder: Path, fill: _Fill) -> None:
         shutil.rmtree(making, ignore_errors=True)
 
 
-def _check_out(root: Path, commit: str, folder: Path) -> None:
-    """The files of the root at a commit, by an index of their own: the repository stays as it is."""
+def _export_commit(root: Path, commit: str, folder: Path) -> None:
+    """Write the files of the root at a commit, by an index of their own: the repository stays as it is."""
     prefix = (git(root, "rev-parse", "--show-prefix") or "").strip()
     tree = f"{commit}:{prefix}" if prefix else commit
     top = Path((git(root, "rev-parse", "--show-toplevel") or str(root)).strip())  # where the paths of an index begin
@@ -363,9 +364,9 @@ def _check_out(root: Path, commit: str, folder: Path) -> None:
 
 
 def _remove_links_out(copy: Path) -> None:
-    """A commit may have links to anywhere, and git makes them."""
+    """Remove links that lead out of a copy: a commit may have links to anywhere, and git makes them."""
     walk = Walk(copy)
-    for _ in walk:
+    for _ in walk:  # the walk finds the links on its way
         pass
     for link in walk.outside:
         os.unlink(link)
@@ -382,5 +383,5 @@ def _belonging(root: Path) -> list[str]:
     ]
 
 
-def _listed(root: Path, *which: str) -> list[str]:
-    return [path for path in (git(root, "ls-files", "-z", *which) or "").split("\0") if path]
+def _listed(root: Path, *options: str) -> list[str]:
+    return [path for path in (git(root, "ls-files", "-z", *options) or "").split("\0") if path]

@@ -7,6 +7,7 @@ quotation and not what is expected. What agents looked for and no section answer
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -28,18 +29,18 @@ from knowbound.text.markdown import BlockKind, DocumentBlock
 from knowbound.text.printable import estimated_tokens
 from knowbound.text.redact import redact
 
-_TOGETHER, _EACH = 4, 4  # sections in a call; questions of a call
-_LONGEST, _LEAST = 450, 25  # tokens of a section
-_LEAST_STEMS, _WORDS = 12, 5  # of a section; of a block that says something
-_KNOWN = 60  # questions of the test that are shown
-_WANTED = 8  # gaps in all
+_SECTIONS_OF_CALL, _QUESTIONS_OF_CALL = 4, 4
+_MOST_TOKENS, _LEAST_TOKENS, _LEAST_STEMS = 450, 25, 12  # of a section
+_MOST_WORDS_OF_LABEL = 5  # a block with more words says something
+_MOST_EXISTING = 60  # questions of the test set that are shown
+_MOST_GAPS = 8  # in all calls
 _CHECKED_TOGETHER = 8  # drafts in a call that tries them out
-_SPELLINGS = 6
+_MOST_SPELLINGS = 6  # of one name that a right answer has
 _UNCHECKED = "the words of a right answer are not in the quotation, are in the question, or are too common"
 _COMMON_SHARE, _COMMON_LEAST = 0.03, 4  # of the sections: an answer about something else would have the word, too
 _NAME = re.compile(r"`[^`\n]+`|(?<![\w.])\d[\d.,:]*\w*|(?<!\w)--?\w[\w-]*|\w+(?:[._/:]\w+)+|\w+[a-z][A-Z]\w*")
 _TITLE = re.compile(r"^\s*#+\s")
-_COMMON = frozenset("yes no true false none null default on off always never one two three".split())
+_COMMON_ANSWERS = frozenset("yes no true false none null default on off always never one two three".split())
 
 
 class _Section(NamedTuple):
@@ -102,32 +103,35 @@ def drafts_by_model(
 ) -> Drafts:
     """Return at most `count` samples that the model writes; `preferred` are paths of files to be asked about first."""
     known = list(existing)
-    calls = list(_calls(knowledge, frozenset(preferred), [gap for gap in gaps if not gap.has_secret][:_WANTED], count))
-    inputs = [_texts(*call, known, min(_EACH, max(1, count))) for call in calls]
+    calls = list(
+        _calls(knowledge, frozenset(preferred), [gap for gap in gaps if not gap.has_secret][:_MOST_GAPS], count)
+    )
+    inputs = [_call_texts(*call, known, min(_QUESTIONS_OF_CALL, max(1, count))) for call in calls]
     texts = [text for page in knowledge.pages for text in _parts_of(page)]
-    asked = asker.ask(load_prompt("drafts"), inputs, DraftAnswer)
+    results = asker.ask(load_prompt("drafts"), inputs, DraftAnswer)
     proposed = [
-        draft for call, given in zip(calls, asked, strict=True) for draft in _drafts(given, *call, asker.judge, texts)
+        draft
+        for (sections, shown_gaps), result in zip(calls, results, strict=True)
+        for draft in _drafts(result, sections, shown_gaps, asker.judge, texts)
     ]
-    found = sifted(proposed, known, decided or {})
-    faults = _faults(found.drafts, asker)
-    of_each = list(zip(found.drafts, faults, strict=True))
-    dropped = [*found.dropped, *(NotDrafted(draft.prompt, fault) for draft, fault in of_each if fault)]
-    return Drafts(tuple(draft for draft, fault in of_each if not fault)[:count], tuple(dropped))
+    fresh = sifted(proposed, known, decided or {})
+    checked = list(zip(fresh.drafts, _faults(fresh.drafts, asker), strict=True))
+    dropped = [*fresh.dropped, *(NotDrafted(draft.prompt, fault) for draft, fault in checked if fault)]
+    return Drafts(tuple(draft for draft, fault in checked if not fault)[:count], tuple(dropped))
 
 
-def _texts(sections: Sequence[_Section], gaps: Sequence[Gap], known: Sequence[str], count: int) -> dict[str, str]:
+def _call_texts(sections: Sequence[_Section], gaps: Sequence[Gap], known: Sequence[str], count: int) -> dict[str, str]:
     """Return the texts of a question."""
-    wanted = "\n".join(f"w{number}: {_words(gap)}" for number, gap in enumerate(gaps, 1))
+    wanted = "\n".join(f"w{number}: {_gap_words(gap)}" for number, gap in enumerate(gaps, 1))
     return {
         "sections": sendable("\n\n".join(section.shown(number) for number, section in enumerate(sections, 1))),
         "wanted": sendable(wanted) or "(nothing)",
-        "known": sendable("\n".join(known[:_KNOWN])) or "(none)",
+        "known": sendable("\n".join(known[:_MOST_EXISTING])) or "(none)",
         "how_many": str(count),
     }
 
 
-def _words(gap: Gap) -> str:
+def _gap_words(gap: Gap) -> str:
     """Something that an agent looked for or doubted, with the user's prompt where that can be shown."""
     return " · ".join(part for part in (gap.wanted or gap.doubt, gap.said, gap.context) if part)[:400]
 
@@ -139,43 +143,47 @@ def _calls(
     pages = [page for page in knowledge.pages if not page.is_index or len(knowledge.pages) == 1]
     sections = {page.path: list(_sections_of(page)) for page in pages}
     if gaps:
-        every = [section for several in sections.values() for section in several]
+        every = [section for of_page in sections.values() for section in of_page]
         stems = [content_stems(f"{gap.wanted} {gap.doubt} {gap.said}") for gap in gaps]
         ranked = sorted(every, key=lambda section: -sum(len(stem & content_stems(section.text)) for stem in stems))
-        yield ranked[: 2 * _TOGETHER], list(gaps)
+        yield ranked[: 2 * _SECTIONS_OF_CALL], list(gaps)
     order = sorted(sections, key=lambda path: (path not in preferred, digest_of([path])))
     ordered = in_turn(sections[path] for path in order)
-    wanted = -(-count * 8 // 5)  # a part of what is proposed is dropped
-    for at in range(0, min(len(ordered), -(-wanted // _EACH) * _TOGETHER), _TOGETHER):
-        yield ordered[at : at + _TOGETHER], []
+    proposals = math.ceil(count * 8 / 5)  # eight for every five that are wanted: some are dropped
+    calls = math.ceil(proposals / _QUESTIONS_OF_CALL)
+    for start in range(0, min(len(ordered), calls * _SECTIONS_OF_CALL), _SECTIONS_OF_CALL):
+        yield ordered[start : start + _SECTIONS_OF_CALL], []
 
 
 def _sections_of(page: KnowledgePage) -> Iterator[_Section]:
     """Yield the sections of a page that say something, as they are written, those with the most prose first."""
     lines = page.text.split("\n")
-    found = []
+    found = list[tuple[int, _Section]]()
     for section in page.sections:
         text = "\n".join(lines[section.line - 1 : section.end_line])
-        if estimated_tokens(_TITLE.sub("", text)) >= _LEAST and section.blocks and not gives_orders(text):
+        if estimated_tokens(_TITLE.sub("", text)) >= _LEAST_TOKENS and section.blocks and not gives_orders(text):
             prose = " ".join(block.text for block in section.blocks if _says_something(block))
-            found.append((len(content_stems(prose)), _Section(page.path, section.line, section.heading, _cut(text))))
-    yield from (section for worth, section in sorted(found, key=lambda pair: -pair[0]) if worth >= _LEAST_STEMS)
+            found.append(
+                (len(content_stems(prose)), _Section(page.path, section.line, section.heading, _beginning(text)))
+            )
+    found.sort(key=lambda counted: -counted[0])
+    yield from (section for stems, section in found if stems >= _LEAST_STEMS)
 
 
 def _parts_of(page: KnowledgePage) -> Iterator[str]:
     """Yield the text between each heading and the next, to count words in."""
     lines, starts = page.text.split("\n"), sorted({section.line for section in page.sections})
     for start, end in pairwise([*starts, len(lines) + 1]):
-        yield _bare("\n".join(lines[start - 1 : end - 1]))
+        yield _normalised("\n".join(lines[start - 1 : end - 1]))
 
 
 def _says_something(block: DocumentBlock) -> bool:
-    return block.kind is not BlockKind.CODE and len(block.text.split()) > _WORDS
+    return block.kind is not BlockKind.CODE and len(block.text.split()) > _MOST_WORDS_OF_LABEL
 
 
-def _cut(text: str) -> str:
+def _beginning(text: str) -> str:
     """Return the beginning of a long section, up to the end of a line."""
-    while estimated_tokens(text) > _LONGEST and "\n" in text:
+    while estimated_tokens(text) > _MOST_TOKENS and "\n" in text:
         text = text.rpartition("\n")[0]
     return text
 
@@ -183,43 +191,17 @@ def _cut(text: str) -> str:
 def _drafts(
     asked: AskResult[DraftAnswer], sections: Sequence[_Section], gaps: Sequence[Gap], judge: str, texts: Sequence[str]
 ) -> Iterator[SampleDraft | NotDrafted]:
+    """Yield the samples of one call; `texts` are the parts of all pages, which show how common a word is."""
     if asked.value is None:
         yield NotDrafted(f"{len(sections)} sections", asked.problem)
         return
-    answer = asked.value
-    by_name = {f"w{number}": gap for number, gap in enumerate(gaps, 1)}
-    for sample in answer.samples:
-        question = " ".join(sample.question.split())
+    gap_by_name = {f"w{number}": gap for number, gap in enumerate(gaps, 1)}
+    for sample in asked.value.samples:
         section = sections[sample.section - 1] if 1 <= sample.section <= len(sections) else None
-        if section is None or not is_quoted(sample.quote, [section.text]):
-            yield NotDrafted(question, "its quotation is not in the section")
-        elif not (expected := _expected(sample, question, texts)):
-            yield NotDrafted(question, _UNCHECKED)
-        elif unshown := _unshown(sample, f"{question} {section.path} {section.heading} {sample.quote}"):
-            yield NotDrafted(question, f"the quotation does not show {unshown}")
-        else:
-            gap = by_name.get(sample.wanted)
-            place = gap.why if gap else f"{section.path}:{line_of(sample.quote, section.text, section.line)}"
-            draft = SampleDraft(
-                id=draft_id("gap" if gap else "file", question),
-                prompt=question,
-                why=f"{place}; answered by: {sample.quote}",
-                provenance="llm-generated",
-                metadata={
-                    **(gap.metadata if gap else {"drafted_from": "knowledge", "status": "proposed"}),
-                    "answerable": True, "expected": redact(sample.answer), "quote": redact(sample.quote),
-                    "path": section.path, "at": line_of(sample.quote, section.text, section.line), "by": judge,
-                },
-                mentions=expected,
-                covers=section.path,
-            )  # fmt: skip
-            fault = _misjudged(
-                draft, (sample.answer, *sample.right), (*sample.wrong, sample.refusal, *refusals(question))
-            )
-            yield NotDrafted(question, fault) if fault else draft
-    for other in answer.unanswerable:
-        if (gap := by_name.get(other.wanted)) is not None:
-            question = " ".join(other.question.split())
+        yield _verified_draft(sample, section, gap_by_name.get(sample.wanted), judge, texts)
+    for unanswerable in asked.value.unanswerable:
+        if (gap := gap_by_name.get(unanswerable.wanted)) is not None:
+            question = " ".join(unanswerable.question.split())
             yield SampleDraft(
                 id=draft_id("gap", question),
                 prompt=question,
@@ -229,17 +211,48 @@ def _drafts(
             )
 
 
+def _verified_draft(
+    sample: DraftedSample, section: _Section | None, gap: Gap | None, judge: str, texts: Sequence[str]
+) -> SampleDraft | NotDrafted:
+    """Return the draft, if its quotation, expected words and answers hold; else why it is dropped."""
+    question = " ".join(sample.question.split())
+    if section is None or not is_quoted(sample.quote, [section.text]):
+        return NotDrafted(question, "its quotation is not in the section")
+    if not (expected := _expected(sample, question, texts)):
+        return NotDrafted(question, _UNCHECKED)
+    if unshown := _unshown(sample, f"{question} {section.path} {section.heading} {sample.quote}"):
+        return NotDrafted(question, f"the quotation does not show {unshown}")
+    line = line_of(sample.quote, section.text, section.line)
+    draft = SampleDraft(
+        id=draft_id("gap" if gap else "file", question),
+        prompt=question,
+        why=f"{gap.why if gap else f'{section.path}:{line}'}; answered by: {sample.quote}",
+        provenance="llm-generated",
+        metadata={
+            **(gap.metadata if gap else {"drafted_from": "knowledge", "status": "proposed"}),
+            "answerable": True, "expected": redact(sample.answer), "quote": redact(sample.quote),
+            "path": section.path, "at": line, "by": judge,
+        },
+        mentions=expected,
+        covers=section.path,
+    )  # fmt: skip
+    fault = _misjudged(draft, (sample.answer, *sample.right), (*sample.wrong, sample.refusal, *refusals(question)))
+    return NotDrafted(question, fault) if fault else draft
+
+
 def _expected(sample: DraftedSample, question: str, texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """Return the words of a right answer; none if the first of a group is in the question or right by chance."""
     groups = [[" ".join(text.split()) for text in group if text.strip()] for group in sample.expected]
     for words in groups:
-        first = _bare(words[0]) if words else ""
-        is_shown = first and (_bare(sample.quote).find(first) >= 0 or is_quoted(words[0], [sample.quote]))
-        is_common = first in _COMMON or (first.isalnum() and len(first) < 2) or _gives_away(question, first)
-        if not is_shown or is_common or redact(" ".join(words)) != " ".join(words):
+        first = _normalised(words[0]) if words else ""
+        is_shown = first and (_normalised(sample.quote).find(first) >= 0 or is_quoted(words[0], [sample.quote]))
+        is_guessable = first in _COMMON_ANSWERS or (first.isalnum() and len(first) < 2) or _gives_away(question, first)
+        if not is_shown or is_guessable or redact(" ".join(words)) != " ".join(words):
             return ()
     kept = tuple(
-        tuple(word for word in words if _bare(word) and _bare(word) not in question.lower())[:_SPELLINGS]
+        tuple(word for word in words if _normalised(word) and _normalised(word) not in question.lower())[
+            :_MOST_SPELLINGS
+        ]
         for words in groups
     )
     return () if any(_is_in_many(word, texts) for words in kept for word in words) else kept
@@ -253,10 +266,10 @@ def _gives_away(question: str, name: str) -> bool:
 
 def _is_in_many(word: str, texts: Sequence[str]) -> bool:
     """Return whether so many sections have the word that a wrong answer or a refusal may have it by chance."""
-    return sum(_bare(word) in text for text in texts) > max(_COMMON_LEAST, _COMMON_SHARE * len(texts))
+    return sum(_normalised(word) in text for text in texts) > max(_COMMON_LEAST, _COMMON_SHARE * len(texts))
 
 
-def _bare(text: str) -> str:
+def _normalised(text: str) -> str:
     return " ".join(text.split()).strip("`'\".").lower()
 
 

@@ -22,7 +22,8 @@ from knowbound.text.redact import redact
 from knowbound.text.stop_words import STOP_WORDS
 
 _MOST_OF_A_FILE = 3
-_SPAN = re.compile(r"`([^`]*)`")  # all of them, whatever their length: else the text between two is taken for one
+# Code spans of every length: were short ones left out, the text between two spans would be taken for a span.
+_SPAN = re.compile(r"`([^`]*)`")
 _NAME = re.compile(r"[^<>\n]{3,50}")
 # A number with its unit, or one that is too long to be in an answer by chance.
 _NUMBER = re.compile(
@@ -88,7 +89,7 @@ def draft_samples(
 
 def sifted(proposed: Iterable[SampleDraft | NotDrafted], existing: Iterable[str], decided: Mapping[str, str]) -> Drafts:
     """Return what can be proposed beside the prompts of the test set, and everything else with its reason."""
-    decisions = {_hash(id_): decision for id_, decision in decided.items()}
+    decisions = {_prompt_hash(id_): decision for id_, decision in decided.items()}
     duplicates = Duplicates()
     for prompt in existing:
         duplicates.add(prompt)
@@ -96,7 +97,7 @@ def sifted(proposed: Iterable[SampleDraft | NotDrafted], existing: Iterable[str]
     dropped: list[NotDrafted] = []
     for draft in proposed:
         reason = draft.reason if isinstance(draft, NotDrafted) else unfit(draft.prompt)
-        if not reason and isinstance(draft, SampleDraft) and (decision := decisions.get(_hash(draft.id))):
+        if not reason and isinstance(draft, SampleDraft) and (decision := decisions.get(_prompt_hash(draft.id))):
             reason = f"was {decision} before"
         if not reason and (other := duplicates.same_as(draft.prompt)):
             reason = f"asks the same as: {other}"
@@ -109,7 +110,7 @@ def sifted(proposed: Iterable[SampleDraft | NotDrafted], existing: Iterable[str]
 
 
 def _of_gaps(gaps: Iterable[Gap], known: Collection[str]) -> Iterator[SampleDraft | NotDrafted]:
-    """A doubt without a question of its own is one about what the user asked."""
+    """Yield a draft per gap that names what to ask for. A doubt that asks nothing itself is drafted as the prompt."""
     for gap in gaps:
         missing = gap.wanted or gap.doubt
         if gap.has_secret:
@@ -118,34 +119,34 @@ def _of_gaps(gaps: Iterable[Gap], known: Collection[str]) -> Iterator[SampleDraf
         if gap.is_found and gap.wanted and not gap.answers:
             yield NotDrafted(missing, "was found, and where is not certain enough to be asserted")
             continue
-        own = question_of_prompt(gap.prompt) if gap.prompt not in known else ""
+        user_question = question_of_prompt(gap.prompt) if gap.prompt not in known else ""
         if gap.wanted:
-            asked = question_of_search(gap.wanted, gap.said, gap.answers)
+            question = question_of_search(gap.wanted, gap.said, gap.answers)
         else:
-            asked = question_of_hedge(gap.doubt) or own
-        if not asked:
+            question = question_of_hedge(gap.doubt) or user_question
+        if not question:
             yield NotDrafted(missing, "names nothing that can be asked for")
             continue
         yield SampleDraft(
-            id=draft_id("gap", asked),
-            prompt=asked,
+            id=draft_id("gap", question),
+            prompt=question,
             why=gap.why,
             provenance="production-trace",
             metadata=gap.metadata,
-            context="" if asked == own else gap.context,
-            mentions=_one_of(gap.answers),
+            context="" if question == user_question else gap.context,
+            mentions=_as_group(gap.answers),
         )
 
 
 def _of_files(knowledge: KnowledgeText, uncovered: Collection[str], most: int) -> Iterator[SampleDraft]:
-    """Questions to the sections of the files that no sample reached."""
-    wanted = set(uncovered)
+    """Yield questions to the sections of the files that no sample reached, `most` per file."""
+    unreached = set(uncovered)
     for page in knowledge.pages:
-        if page.path not in wanted:
+        if page.path not in unreached:
             continue
         written = written_headings(page)
-        answered = [pair for pair in section_questions(page) if pair[1].headings in written]
-        for question, section in answered[:most]:
+        asked = [(question, section) for question, section in section_questions(page) if section.headings in written]
+        for question, section in asked[:most]:
             yield SampleDraft(
                 id=draft_id("file", question),
                 prompt=question,
@@ -157,13 +158,13 @@ def _of_files(knowledge: KnowledgeText, uncovered: Collection[str], most: int) -
                     "file": page.path,
                     "line": section.line,
                 },
-                mentions=_one_of(_mentions(knowledge, page, section, question)),
+                mentions=_as_group(_mentions(knowledge, page, section, question)),
                 covers=page.path,
             )
 
 
-def _one_of(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """One group of the texts; no group where there is none."""
+def _as_group(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the texts as one group, of which an answer has to have one; no group if there are no texts."""
     return ((*texts,),) if texts else ()
 
 
@@ -189,6 +190,6 @@ def draft_id(kind: str, prompt: str) -> str:
     return "-".join([kind, *words[:3], hashlib.sha256(prompt.encode()).hexdigest()[:6]])
 
 
-def _hash(id_: str) -> str:
+def _prompt_hash(id_: str) -> str:
     """The part of an id that identifies the prompt; the words before it may differ between versions."""
     return id_.rpartition("-")[2]

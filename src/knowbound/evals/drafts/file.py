@@ -20,7 +20,7 @@ from knowbound.files import replacing
 from knowbound.report.formats.plain import UNSEEN_BUT_LINES
 from knowbound.text.printable import shorten
 
-_SHOWN = 40  # of the dropped ones, in a comment
+_MOST_DROPPED = 40  # dropped questions that are listed in a comment
 _ESCAPED = re.compile(UNSEEN_BUT_LINES.pattern + "|[\ufffe\uffff]")
 _VERSION_3 = re.compile(r"eval-sample-set/v3|[\"']?sampleId[\"']?\s*:")
 
@@ -37,9 +37,9 @@ def draft_text(drafts: Drafts) -> str:
         lines += ["", f"# {_comment(draft.why)}", *yaml_item(fields_of(draft), 0)]
     if drafts.dropped:
         lines += ["", "# Not proposed:"]
-        lines += [f"#   {_comment(one.prompt)}: {_comment(one.reason)}" for one in drafts.dropped[:_SHOWN]]
-        if len(drafts.dropped) > _SHOWN:
-            lines.append(f"#   and {len(drafts.dropped) - _SHOWN} more")
+        lines += [f"#   {_comment(drop.prompt)}: {_comment(drop.reason)}" for drop in drafts.dropped[:_MOST_DROPPED]]
+        if len(drafts.dropped) > _MOST_DROPPED:
+            lines.append(f"#   and {len(drafts.dropped) - _MOST_DROPPED} more")
     return "\n".join(lines) + "\n"
 
 
@@ -58,14 +58,14 @@ def fields_of(draft: SampleDraft) -> dict[str, object]:
 
 
 def accept(ids: Sequence[str], drafts: Path, target: Path) -> list[str]:
-    """Put the samples with these ids from a draft file into the test set; gives their ids."""
+    """Add the samples with these ids from a draft file to the test set; return the ids that it did not have yet."""
     if not drafts.exists():
         here = drafts.name if drafts.parent == Path.cwd() else drafts
         raise InputError("no-such-draft", f"There is no draft file {here}. Try: knowbound draft -o {here}")
     load_samples(drafts)
     root, _ = parsed(drafts.read_bytes(), ending_of(drafts))
     proposed = {id_of(sample): sample.value for sample in samples_of(root)} if root is not None else {}
-    unknown = [one for one in ids if one not in proposed]
+    unknown = [id_ for id_ in ids if id_ not in proposed]
     if unknown:
         raise InputError(
             "no-such-draft", f"{drafts} has no sample {unknown[0]!r}. It has: {', '.join(list(proposed)[:8])}."
@@ -74,7 +74,7 @@ def accept(ids: Sequence[str], drafts: Path, target: Path) -> list[str]:
     fresh = [id_ for id_ in dict.fromkeys(ids) if id_ not in known]
     accepted = [proposed[id_] for id_ in fresh]
     if fresh:
-        add([{**one, "metadata": {**one.get("metadata", {}), "status": "accepted"}} for one in accepted], target)
+        add([{**item, "metadata": {**item.get("metadata", {}), "status": "accepted"}} for item in accepted], target)
     return fresh
 
 
@@ -86,12 +86,12 @@ def add(samples: Sequence[dict[str, object]], target: Path) -> None:
         samples = [_as_version_3(sample) for sample in samples]
     target.parent.mkdir(parents=True, exist_ok=True)
     with replacing(target) as file:
-        file.write(_with(before, samples, ending).encode())
+        file.write(_text_with(before, samples, ending).encode())
         file.flush()
         load_samples(Path(file.name))
 
 
-def _with(before: str, samples: Sequence[dict[str, object]], ending: str) -> str:
+def _text_with(before: str, samples: Sequence[dict[str, object]], ending: str) -> str:
     if ending == ".jsonl":
         lines = "".join(_json(sample) + "\n" for sample in samples)
         return before + ("" if not before or before.endswith("\n") else "\n") + lines
@@ -101,45 +101,45 @@ def _with(before: str, samples: Sequence[dict[str, object]], ending: str) -> str
 
 
 def _into_json(before: str, samples: Sequence[dict[str, object]]) -> str:
+    """Return the text with the samples at the end of its list: on its one line, or indented as the file is."""
     end = _end_of_json_list(before)
-    inside = before[:end].rstrip()
-    found = re.search(r"\n([ \t]+)[\]}\"{]", before)
-    step = found[1] if found else "  "
-    close = before[:end][len(inside) :]
-    nested = re.search(r"\n([ \t]*)$", close)
-    outer = nested[1] if nested else ""
+    kept = before[:end].rstrip()
     if "\n" not in before.strip():
-        added = ", ".join(map(_json, samples))
-        return f"{inside}, {added}{before[end:]}"
+        return f"{kept}, {', '.join(map(_json, samples))}{before[end:]}"
+    first_indented = re.search(r"\n([ \t]+)[\]}\"{]", before)
+    step = first_indented[1] if first_indented else "  "
+    before_bracket = re.search(r"\n([ \t]*)$", before[len(kept) : end])
+    outer = before_bracket[1] if before_bracket else ""
     entries = [indent(_json(sample, step), outer + step) for sample in samples]
-    return f"{inside},\n{(',' + chr(10)).join(entries)}\n{outer}{before[end:]}"
+    return f"{kept},\n{(',' + chr(10)).join(entries)}\n{outer}{before[end:]}"
 
 
 def _end_of_json_list(text: str) -> int:
     """Return the place where the list of samples closes: of the whole file, or of the value of `samples`."""
     decoder = json.JSONDecoder()
-    at = _skip(text, 1 if text.startswith("\ufeff") else 0)
+    at = _skip_space(text, 1 if text.startswith("\ufeff") else 0)
     if text[at] == "[":
         return decoder.raw_decode(text, at)[1] - 1
-    at = _skip(text, at + 1)
+    at = _skip_space(text, at + 1)
     while text[at] != "}":
         key, at = decoder.raw_decode(text, at)
-        at = _skip(text, _skip(text, at) + 1)
+        at = _skip_space(text, _skip_space(text, at) + 1)
         _, end = decoder.raw_decode(text, at)
         if key == "samples":
             return end - 1
-        at = _skip(text, end)
-        at = _skip(text, at + 1) if text[at] == "," else at
+        at = _skip_space(text, end)
+        at = _skip_space(text, at + 1) if text[at] == "," else at
     raise InputError("bad-samples", "The file has no list of samples. Nothing was written.")
 
 
-def _skip(text: str, at: int) -> int:
+def _skip_space(text: str, at: int) -> int:
     while at < len(text) and text[at] in " \t\r\n":
         at += 1
     return at
 
 
 def _into_yaml(before: str, samples: Sequence[dict[str, object]]) -> str:
+    """Return the text with the samples at the end of its list, which is written in brackets or as a block."""
     if not before.strip():
         return "\n".join(line for sample in samples for line in (*yaml_item(sample, 0), "")).rstrip("\n") + "\n"
     import yaml  # noqa: PLC0415 - heavy, and only a YAML file needs it
@@ -188,14 +188,14 @@ def _json(value: object, indent: str | None = None) -> str:
 
 def _as_version_3(fields: dict[str, object]) -> dict[str, object]:
     """The same sample in version 3 of the format, which has no metadata."""
-    found: dict[str, object] = {
+    converted: dict[str, object] = {
         "sampleId": fields["sample_id"],
         "input": {"inputKind": "text", "text": fields["prompt"]},
     }
     if "assertions" in fields:
-        found["evaluationContext"] = {"assertions": fields["assertions"]}
-    about = {name: fields[name] for name in ("provenance", "covers") if name in fields}
-    return {**found, "annotations": about} if about else found
+        converted["evaluationContext"] = {"assertions": fields["assertions"]}
+    annotations = {name: fields[name] for name in ("provenance", "covers") if name in fields}
+    return {**converted, "annotations": annotations} if annotations else converted
 
 
 def _comment(text: str) -> str:

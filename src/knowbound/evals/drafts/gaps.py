@@ -46,7 +46,10 @@ _SEEKS = re.compile(
 )
 _TAIL = re.compile(r",? (?:so|but|and so|because|since|therefore|hence)\b.*$|,\s*$", re.IGNORECASE)
 _PURPOSE = re.compile(r" (?:to|so|and|for|before|first|again)\b.*$")
-_OWN = re.compile(r"\b(?:I|my|me|we|our|us|you|your|this|that|these|those|it|its|here|above|below)\b", re.IGNORECASE)
+# Words that mean something only in their own conversation.
+_CONVERSATION = re.compile(
+    r"\b(?:I|my|me|we|our|us|you|your|this|that|these|those|it|its|here|above|below)\b", re.IGNORECASE
+)
 _STATEMENT = re.compile(r"^[A-Z`][^.?!]{15,160}[.!]?$")
 _CHINESE_UNKNOWN = re.compile(r"^(?:我)?(?:不确定|不清楚|无法确认|需要查证)([^，。！；]{4,60})")
 # A question in form only ("Can you add a test?"), or one that points at what another reader does not see.
@@ -71,13 +74,13 @@ def question_of_search(wanted: str, said: str = "", answers: Collection[str] = (
     Where a thing is, is asked only where some session found it: a name that nobody found may not exist.
     """
     wanted = wanted.strip().strip("\"'")
-    about = frozenset[str]().union(*map(specific_words, re.split(r"[\s/.|]+", wanted)))
+    subject_words = frozenset[str]().union(*map(specific_words, re.split(r"[\s/.|]+", wanted)))
     sentence = " ".join(said.split())
-    if not about.isdisjoint(words_in(sentence)) and not CHINESE.search(sentence):
+    if not subject_words.isdisjoint(words_in(sentence)) and not CHINESE.search(sentence):
         if sentence.endswith("?"):
-            return "" if _OWN.search(sentence) or unfit(sentence) else sentence
+            return "" if _CONVERSATION.search(sentence) or unfit(sentence) else sentence
         clause = _PURPOSE.sub("", _clause(_SEEKS, sentence))
-        if clause and "/" not in clause and not about.isdisjoint(words_in(clause)):
+        if clause and "/" not in clause and not subject_words.isdisjoint(words_in(clause)):
             return f"Can you say {clause}?"
     return _by_name(wanted, answers)
 
@@ -86,7 +89,7 @@ def _clause(pattern: re.Pattern[str], sentence: str) -> str:
     """Return the clause that a pattern finds, where it is clear without the conversation; else ""."""
     found = pattern.search(sentence)
     clause = _TAIL.sub("", found[1]).strip() if found else ""
-    return "" if not clause or _OWN.search(clause) else clause[0].lower() + clause[1:]
+    return "" if not clause or _CONVERSATION.search(clause) else clause[0].lower() + clause[1:]
 
 
 def _by_name(wanted: str, answers: Collection[str]) -> str:
@@ -115,6 +118,7 @@ def is_in_code(name: str) -> bool:
 
 
 def _of_subject(name: str) -> str:
+    """Ask what is written about the words of a name; "" if they are too few, too many or too common."""
     words = split_words(name)
     if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or len(specific_words(name)) < len(words):
         return ""
@@ -130,7 +134,7 @@ def question_of_hedge(text: str) -> str:
     if unknown := _CHINESE_UNKNOWN.match(bare):
         return f"{unknown[1]}？"
     claim = re.split(r"(?<=[.!])\s|;\s|[。！；]", bare)[0].strip()
-    if bare == sentence or _OWN.search(claim):
+    if bare == sentence or _CONVERSATION.search(claim):  # without a marker it is no guess of the agent
         return ""
     if CHINESE.search(claim):
         return f"“{claim}”对吗？" if 6 <= len(claim) <= 60 else ""
@@ -182,7 +186,7 @@ def gap_of_topic(topic: Topic, prompt: str = "", project: SourceTree | None = No
     is_doubt = topic.title == topic.said
     names = [topic.title] if is_doubt else topic.title.split(", ")
     answered = ((name, known_answers(name, topic, project)) for name in names)
-    wanted, answers = next((one for one in answered if one[1]), (names[0], ()))
+    wanted, answers = next(((name, paths) for name, paths in answered if paths), (names[0], ()))
     first = topic.examples[0] if topic.examples else None
     words = [f"{topic.title}: {cost_words(topic)} · {endings_words(topic)}"]
     words += [f'the user: "{topic.correction}"'] if topic.correction else []
@@ -193,7 +197,7 @@ def gap_of_topic(topic: Topic, prompt: str = "", project: SourceTree | None = No
             "status": "proposed",
             "topic": topic.id,
             "session": first.session if first else "",
-            "file": _name(first.file) if first else "",
+            "file": _file_name(first.file) if first else "",
             "line": first.line if first else 0,
         },
         wanted="" if is_doubt else wanted,
@@ -206,10 +210,10 @@ def gap_of_topic(topic: Topic, prompt: str = "", project: SourceTree | None = No
 
 
 def gap_of_signal(signal: Signal, prompt: str = "") -> Gap:
-    """An open signal."""
+    """Return the gap of an open signal: a search without a result, or words of doubt."""
     searched = signal.type in (SignalType.FAILED_SEARCH, SignalType.REPEATED_FAILURE)
     words = f'{signal.tool or "search"} "{signal.query}" found nothing' if searched else f'it said: "{signal.text}"'
-    name = _name(signal.file)
+    name = _file_name(signal.file)
     place = f"{name}:{signal.line}" if signal.line else name or f"sample {signal.sample}"
     return Gap(
         why=f"{words} ({place})",
@@ -237,35 +241,35 @@ def known_answers(wanted: str, topic: Topic, project: SourceTree | None = None) 
     any use of a name, and tests and documents name what they do not define.
     """
     sessions: Counter[str] = Counter()
-    for one in topic.answer:
-        if _RELATIVE.fullmatch(one.path) and (project is None or (project.root / one.path).exists()):
-            sessions[one.path] += one.sessions
+    for answer in topic.answer:
+        if _RELATIVE.fullmatch(answer.path) and (project is None or (project.root / answer.path).exists()):
+            sessions[answer.path] += answer.sessions
     if _WANTED_PATH.fullmatch(wanted):
         words = specific_words(_stem(wanted))
         near = [path for path in sessions if any(words & specific_words(part) for part in path.split("/"))]
-        same = [path for path in near if _base(path) == _base(wanted)]
-        is_one = project is None or sum(_base(path) == _base(wanted) for path in project.files) <= 1
-        return tuple((same or near)[:_MOST_ANSWERS]) if is_one else ()
+        same_name = [path for path in near if _last_part(path) == _last_part(wanted)]
+        is_unique = project is None or sum(_last_part(path) == _last_part(wanted) for path in project.files) <= 1
+        return tuple((same_name or near)[:_MOST_ANSWERS]) if is_unique else ()
     definitions = project.defined(wanted) if project else ()
-    known = [
+    paths = [
         definition.path for definition in definitions if not (definition.is_indented and definition.kind == "variable")
-    ]  # no local ones
-    if not known and not (project and is_in_code(wanted)):
-        agree = [path for path, count in sessions.items() if min(count, topic.sessions) > 1]
-        known = agree or [path for path in sessions if plain_name(_stem(path)) == plain_name(wanted)]
+    ]  # no local variables
+    if not paths and not (project and is_in_code(wanted)):
+        agreed = [path for path, count in sessions.items() if min(count, topic.sessions) > 1]
+        paths = agreed or [path for path in sessions if plain_name(_stem(path)) == plain_name(wanted)]
     in_code = is_in_code(wanted)  # a document may be the place of a subject, not of a name in code
-    places = {path for path in known if not is_test(path) and not (in_code and extension(path) in DOCUMENTS)}
+    places = {path for path in paths if not is_test(path) and not (in_code and extension(path) in DOCUMENTS)}
     return tuple(sorted(places)) if len(places) <= _MOST_ANSWERS else ()
 
 
-def _base(path: str) -> str:
+def _last_part(path: str) -> str:
     return path.rstrip("/").rpartition("/")[2]
 
 
 def _stem(path: str) -> str:
-    return _base(path).lstrip(".").partition(".")[0].replace("*", " ")
+    return _last_part(path).lstrip(".").partition(".")[0].replace("*", " ")
 
 
-def _name(file: str) -> str:
+def _file_name(file: str) -> str:
     """The file name of a trace: a test set is shared, and its folder exists only on this machine."""
     return file.replace("\\", "/").rpartition("/")[2]

@@ -34,9 +34,9 @@ from knowbound.store.evaluations import Evaluations
 from knowbound.store.observed import Observed, session_of
 from knowbound.user_files import make_folder
 
-_NAME = "drafts.json"
-_SECONDS = 20.0  # for the definitions of a project
-_NEXT = 3  # samples beside the advice to add some
+_DECISIONS_FILE = "drafts.json"
+_PROJECT_SECONDS = 20.0  # for the definitions of a project
+_MOST_SUGGESTED = 3  # samples beside the advice to add some
 _CODE = re.compile(r"`([^`]+)`")
 _NEGATED = re.compile(r"(?:not|no|without)(?: in| at)? `([^`]+)`")
 
@@ -69,9 +69,9 @@ def drafts_of(settings: Settings, samples: Path | None, asker: Asker | None = No
     evaluation = Evaluations(settings.home).newest(Origin.WRITTEN)
     seen = observed.run("observe", _Observed)
     gaps = [*(_gaps_of_run(observed, *seen, settings.root) if seen else ()), *gaps_of_evaluation(evaluation)]
-    covers = [one.coverage for one in (evaluation, seen[0] if seen else None) if one is not None]
-    # Without any run, no file was reached.
-    uncovered = set(covers[0].uncovered) if covers else set(files)
+    # The newest evaluation shows what was reached, else the observed sessions; without either, nothing was.
+    coverages = [report.coverage for report in (evaluation, seen[0] if seen else None) if report is not None]
+    uncovered = set(coverages[0].uncovered) if coverages else set(files)
     existing = [sample.prompt for sample in load_samples(samples, settings.root).samples] if samples else []
     decided = decisions(settings.home)
     knowledge = read_knowledge(settings.root, files)
@@ -84,20 +84,22 @@ def next_questions(settings: Settings, samples: Path) -> str:
     """Return three new samples in words, for a test set that finds nothing any more; "" where rules propose none."""
     if not samples.exists():
         return ""
-    first = {one.covers or one.id: one for one in reversed(drafts_of(settings, samples).drafts)}  # one of each file
-    found = [*reversed(first.values())][:_NEXT]
-    questions = ", ".join(f"“{one.prompt}” ({one.covers or 'what agents looked for'})" for one in found)
-    return f" For example: {questions}. To add them: knowbound draft" if found else ""
+    drafts = reversed(drafts_of(settings, samples).drafts)
+    first_of_file = {draft.covers or draft.id: draft for draft in drafts}  # reversed: the first is set last
+    chosen = [*reversed(first_of_file.values())][:_MOST_SUGGESTED]
+    questions = ", ".join(f"“{draft.prompt}” ({draft.covers or 'what agents looked for'})" for draft in chosen)
+    return f" For example: {questions}. To add them: knowbound draft" if chosen else ""
 
 
 def _gaps_of_run(observed: Observed, report: _Observed, keys: list[str], root: Path) -> Iterator[Gap]:
-    shown = {one.session for topic in report.topics for one in topic.examples[:1]}
-    findings = observed.findings(key for key in keys if session_of(key) in shown)
+    """Yield the gaps of an observe report; reads the findings of the sessions that its topics begin with."""
+    sessions = {example.session for topic in report.topics for example in topic.examples[:1]}
+    findings = observed.findings(key for key in keys if session_of(key) in sessions)
     yield from gaps_of_topics(report.topics, findings, root)
 
 
 def gaps_of_topics(topics: Iterable[Topic], findings: Iterable[Findings], root: Path) -> Iterator[Gap]:
-    """The topics of this project, or of all where none is of it, each with the prompt of the turn that shows it."""
+    """Yield the topics of this project, or all if it has none, each with the prompt of the turn that shows it."""
     prompts = {
         (signal.session, signal.file, signal.line): turns.get(signal.turn, "")
         for found in findings
@@ -106,9 +108,9 @@ def gaps_of_topics(topics: Iterable[Topic], findings: Iterable[Findings], root: 
     }
     known = [topic for topic in topics if topic.id]  # version 0.1 stored topics without one
     ours = [topic for topic in known if topic.project == project_name(str(root))]
-    project = SourceTree(root, time.monotonic() + _SECONDS) if ours else None
+    project = SourceTree(root, time.monotonic() + _PROJECT_SECONDS) if ours else None
     for topic in ours or known:
-        prompt = next((prompts.get((one.session, one.file, one.line), "") for one in topic.examples), "")
+        prompt = next((prompts.get((first.session, first.file, first.line), "") for first in topic.examples), "")
         yield gap_of_topic(topic, prompt, project)
 
 
@@ -121,14 +123,15 @@ def gaps_of_evaluation(evaluation: Evaluation | None) -> list[Gap]:
     if evaluation is None or evaluation.executor == BUILT_IN:
         return []
     runs = [run for run in evaluation.runs if run.is_complete]
-    left = (Status.OPEN, Status.UNDECIDED)
-    found = [(signal, run.prompt) for run in runs for signal in run.signals if signal.status in left]
-    return [gap_of_signal(*one) for one in sorted(found, key=lambda one: (-one[0].weight, left.index(one[0].status)))]
+    statuses = (Status.OPEN, Status.UNDECIDED)
+    found = [(signal, run.prompt) for run in runs for signal in run.signals if signal.status in statuses]
+    found.sort(key=lambda pair: (-pair[0].weight, statuses.index(pair[0].status)))
+    return [gap_of_signal(signal, prompt) for signal, prompt in found]
 
 
 def decisions(home: Path) -> Decisions:
     """Return the stored decisions about earlier drafts. Raises StoreError if the file is unreadable."""
-    path = home / _NAME
+    path = home / _DECISIONS_FILE
     if not path.exists():
         return Decisions()
     try:
@@ -145,7 +148,7 @@ def decide(home: Path, *, accepted: Iterable[str] = (), rejected: Iterable[str] 
     known.accepted = sorted({*known.accepted, *accepted})
     known.rejected = sorted({*known.rejected, *rejected} - set(known.accepted))
     make_folder(home)
-    with replacing(home / _NAME, private=True) as file:
+    with replacing(home / _DECISIONS_FILE, private=True) as file:
         file.write(msgspec.json.format(msgspec.json.encode(known), indent=2) + b"\n")
 
 
@@ -170,12 +173,16 @@ def sample_of_lesson(lesson: Lesson) -> dict[str, object]:
 
 def _question(lesson: Lesson, wrong: list[str], right: list[str]) -> str:
     if lesson.kind is LessonKind.LOCATION:
-        return f"Where in this project is `{wrong[0]}`, or what is there instead?" if wrong else _about(lesson, right)
+        return (
+            f"Where in this project is `{wrong[0]}`, or what is there instead?"
+            if wrong
+            else _open_question(lesson, right)
+        )
     if lesson.kind is LessonKind.COMMAND and wrong:
         return f"`{wrong[0]}` fails in this project. What has to be run instead?"
-    return _about(lesson, right)
+    return _open_question(lesson, right)
 
 
-def _about(lesson: Lesson, right: list[str]) -> str:
+def _open_question(lesson: Lesson, right: list[str]) -> str:
     what = "What does one have to know" if lesson.kind is not LessonKind.CORRECTION else "What do the users expect"
     return f"{what} about `{right[0]}` in this project?" if right else f"{what} in this project before a commit?"

@@ -116,8 +116,8 @@ class _Process:
 
     def signal(self, number: int) -> None:
         """Send a signal to the agent's process group, unless its id may now belong to another process."""
-        is_known = self._child.process.returncode is None if self._child is not None else not self.wait(0)
-        if is_known:
+        keeps_its_id = self._child.process.returncode is None if self._child is not None else not self.wait(0)
+        if keeps_its_id:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)  # posix: `start` requires it
 
@@ -148,7 +148,7 @@ def end_all(grace: float = GRACE) -> None:
         process.kill()
 
 
-def _refuse_when_ending() -> None:
+def _raise_when_ending() -> None:
     if _is_ending.is_set():
         raise EndedError
 
@@ -169,7 +169,7 @@ def run_process(
     """
     folder = _OutputFolder(task, argv, stdin or b"", added or {}, most_output)
     while True:
-        _refuse_when_ending()
+        _raise_when_ending()
         process: _Process | None = None
         with folder.lock.open("ab") as lock:  # closed before we wait: then only the wrapper holds it
             if not _try_lock(lock):
@@ -180,11 +180,11 @@ def run_process(
                 try:
                     process = folder.start(lock, {**env, **(added or {})})
                 except (OSError, ValueError) as error:  # no such folder, too long a prompt, a NUL in an argument
-                    return folder.exit(None, f"it could not be started: {error}")
+                    return folder.end_of_run(None, f"it could not be started: {error}")
         if process is not None:
-            ran = folder.finish(process, grace)
+            ended = folder.finish(process, grace)
             if process.is_ours or folder.has_ended():
-                return ran
+                return ended
         time.sleep(0.005)
 
 
@@ -203,7 +203,13 @@ class _OutputFolder:
     def __init__(
         self, task: Task, argv: Sequence[str], stdin: bytes, added: Mapping[str, str], most_output: int
     ) -> None:
-        self._path, self._task, self._argv, self._stdin, self._most = task.output_dir, task, argv, stdin, most_output
+        self._path, self._task, self._argv, self._stdin, self._most_output = (
+            task.output_dir,
+            task,
+            argv,
+            stdin,
+            most_output,
+        )
         command = json.dumps([list(argv), str(task.folder), sorted(added.items())]).encode()
         self._digest = hashlib.sha256(command + b"\0" + stdin).hexdigest()[:32]
         make_folder(self._path)
@@ -239,7 +245,7 @@ class _OutputFolder:
         at = time.time()
         names = ["knowbound-agent", str(self._path.resolve()), self._digest, repr(at)]
         with _running_lock:
-            _refuse_when_ending()
+            _raise_when_ending()
             child = Program(
                 ["/bin/sh", "-c", _WRAPPER, *names, *self._argv], cwd=self._task.folder, env=env, stdin=lock
             )
@@ -250,39 +256,40 @@ class _OutputFolder:
     def finish(self, process: _Process, grace: float) -> AgentExit:
         """Wait for the process within its limits; what it started and left behind ends with it."""
         with process:
-            broken = self._watch(process)
-            if broken:
+            exceeded = self._wait_within_limits(process)
+            if exceeded:
                 process.signal(signal.SIGTERM)
                 process.wait(grace)
             process.kill()
-        _refuse_when_ending()
-        if broken and self._status() is None:
-            self._write_status(broken)
+        _raise_when_ending()
+        if exceeded and self._status() is None:
+            self._write_status(exceeded)
         return self.result()
 
-    def _watch(self, process: _Process) -> str:
-        """Wait for the end; says which limit came first, if one did. Its time counts from its own start."""
+    def _wait_within_limits(self, process: _Process) -> str:
+        """Wait for the end; return the exceeded limit, or "". The time counts from the start of the process."""
         until = time.monotonic() + process.at + self._task.seconds - time.time()
         while not process.wait(max(0.0, min(0.25, until - time.monotonic()))):
             if time.monotonic() >= until:
                 return _TIMEOUT
-            if self._printed() > self._most:
+            if self._output_bytes() > self._most_output:
                 return _FLOOD
         return ""
 
     def result(self) -> AgentExit:
         """Return how the run in this folder ended. First truncates outputs over the limit, and records the overflow."""
-        if self._printed() > self._most:
+        if self._output_bytes() > self._most_output:
             self._write_status(_FLOOD)
             for path in self._outputs:
                 with contextlib.suppress(OSError):
-                    os.truncate(path, min(path.stat().st_size, self._most))
+                    os.truncate(path, min(path.stat().st_size, self._most_output))
         status = self._status()
         if status is not None and status.isdecimal():
-            return self.exit(int(status))
-        return self.exit(None, _PROBLEMS.get(status or "", "it was ended from outside"), status == _TIMEOUT)
+            return self.end_of_run(int(status))
+        problem = _PROBLEMS.get(status or "", "it was ended from outside")
+        return self.end_of_run(None, problem, timed_out=status == _TIMEOUT)
 
-    def exit(self, status: int | None, problem: str = "", timed_out: bool = False) -> AgentExit:
+    def end_of_run(self, status: int | None, problem: str = "", *, timed_out: bool = False) -> AgentExit:
         """Return the end of a run, with its duration if the folder has it."""
         note, ended = self._note(), time.time()
         with contextlib.suppress(OSError):
@@ -307,7 +314,7 @@ class _OutputFolder:
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 
-    def _printed(self) -> int:
+    def _output_bytes(self) -> int:
         """The bytes of both outputs."""
         return sum(path.stat().st_size for path in self._outputs if path.exists())
 

@@ -39,12 +39,12 @@ from knowbound.traces.readers.codex.rollout import Codex
 from knowbound.traces.source import Tally
 from knowbound.user_files import make_file, make_folder
 
-_SECONDS = 60.0  # to say its version or its options
-_LONGEST_VERSION = 100
+_HELP_SECONDS = 60.0  # for a client to print its version or its options
+_VERSION_CHARACTERS = 100
 READ_ONLY = ("Read", "Grep", "Glob", "LS")  # LS: only older clients have it
-_EXCERPT = 500  # code points of an item that are kept, as of every injection
+_ITEM_CHARACTERS = 500  # of an item that are kept, as of every injection
 # What names the model and how it is reached. Not among them, on purpose: everything that is text for the model.
-_CARRIED = frozenset(
+_CARRIED_KEYS = frozenset(
     "model model_provider model_providers model_reasoning_effort model_reasoning_summary model_verbosity "
     "model_supports_reasoning_summaries model_context_window model_max_output_tokens model_auto_compact_token_limit "
     "service_tier oss_provider profile profiles chatgpt_base_url openai_base_url preferred_auth_method "
@@ -83,8 +83,8 @@ class ClientExecutor(ABC):
     @cached_property
     def version(self) -> str:
         """The client's version and our options."""
-        said = self._output("--version").strip()[:_LONGEST_VERSION] or "unknown version"
-        return f"{said} {shlex.join(self.options())}"
+        version = self._output("--version").strip()[:_VERSION_CHARACTERS] or "unknown version"
+        return f"{version} {shlex.join(self.options())}"
 
     def check(self) -> None:
         """Raise ConfigError unless the client is installed."""
@@ -113,7 +113,7 @@ class ClientExecutor(ABC):
         return self._output(*self.help_of, "--help")
 
     def _output(self, *arguments: str) -> str:
-        ran = run([self._path, *arguments], Path(), _SECONDS, environment=agent_environment())
+        ran = run([self._path, *arguments], Path(), _HELP_SECONDS, environment=agent_environment())
         return "" if ran.timed_out else ran.text
 
 
@@ -167,7 +167,7 @@ class CodexExecutor(ClientExecutor):
 
     def injecting(self) -> list[str]:
         """Our hooks, and that they run: nobody is there who could trust them."""
-        hooks = [f"hooks.{event}=[{_table(command)}]" for event, command in self.hooks.items()]
+        hooks = [f"hooks.{event}=[{_hook_table(command)}]" for event, command in self.hooks.items()]
         return ["--dangerously-bypass-hook-trust", *(word for hook in hooks for word in ("-c", hook))]
 
     def arguments(self, task: Task) -> list[str]:
@@ -191,7 +191,7 @@ class CodexExecutor(ClientExecutor):
         return carried_config(user_home())
 
 
-def _table(command: str) -> str:
+def _hook_table(command: str) -> str:
     """A hook as Codex's config has it. A JSON text is a TOML string, too."""
     quoted = msgspec.json.encode(command).decode()
     return f'{{hooks=[{{type="command", command={quoted}, timeout=10}}]}}'
@@ -200,20 +200,27 @@ def _table(command: str) -> str:
 def _injected(home: Path) -> tuple[InjectedText, ...]:
     """The items in the sessions that a client kept in its home."""
     files = sorted((home / "sessions").rglob("rollout-*.jsonl"))
-    found = [event for event in Codex().read(files, {}, Tally()) if isinstance(event, Injection) and event.item]
     return tuple(
-        InjectedText(one.source, "", excerpt(one.content, _EXCERPT), len(one.content), one.line, one.item)
-        for one in found
+        InjectedText(
+            source=event.source,
+            path="",
+            excerpt=excerpt(event.content, _ITEM_CHARACTERS),
+            content_length=len(event.content),
+            line=event.line,
+            item=event.item,
+        )
+        for event in Codex().read(files, {}, Tally())
+        if isinstance(event, Injection) and event.item
     )
 
 
 def carried_config(home: Path) -> str:
     """The config of a run, from the user's; empty where there is none that can be read."""
     config = read_toml(home / "config.toml")  # of an unreadable file Codex itself says what is wrong
-    kept = {name: value for name, value in config.items() if name in _CARRIED}
+    kept = {name: value for name, value in config.items() if name in _CARRIED_KEYS}
     if isinstance(profiles := kept.get("profiles"), dict):
         kept["profiles"] = {
-            name: {key: value for key, value in profile.items() if key in _CARRIED}
+            name: {key: value for key, value in profile.items() if key in _CARRIED_KEYS}
             for name, profile in profiles.items()
             if isinstance(profile, dict)
         }
@@ -238,8 +245,8 @@ def home_for_run(output_dir: Path, user: Path, config: str) -> Iterator[Path]:
 
 # ---- any command
 
-_NAMED = re.compile(r"\{(prompt|folder|sample)\}")
-_LARGEST = 1_000_000  # bytes of a program that is read to detect changes
+_PLACEHOLDER = re.compile(r"\{(prompt|folder|sample)\}")
+_LARGEST_HASHED = 1_000_000  # bytes of a program that is read to detect changes
 
 
 class CommandExecutor:
@@ -277,8 +284,8 @@ class CommandExecutor:
         folder = os.path.abspath(task.folder)
         fill = {"prompt": task.prompt, "folder": folder, "sample": task.sample}
         argv = [self._program(), *(_filled(word, fill) for word in self._words[1:])]
-        in_argument = any("{prompt}" in word for word in self._words[1:])
-        stdin = None if in_argument else task.prompt.encode("utf-8", "replace")
+        takes_argument = any("{prompt}" in word for word in self._words[1:])
+        stdin = None if takes_argument else task.prompt.encode("utf-8", "replace")
         added = {"KNOWBOUND_SAMPLE": task.sample, "KNOWBOUND_FOLDER": folder}
         return execution_of(task, run_process(task, argv, stdin=stdin, env=agent_environment(), added=added))
 
@@ -292,8 +299,8 @@ class CommandExecutor:
 
 
 def _filled(word: str, fill: dict[str, str]) -> str:
-    """All placeholders filled in at once, so that a placeholder inside a prompt stays as it is."""
-    return _NAMED.sub(lambda name: fill[name[1]], word)
+    """Fill in all placeholders at once, so that a placeholder inside a prompt stays as it is."""
+    return _PLACEHOLDER.sub(lambda name: fill[name[1]], word)
 
 
 def program(name: str) -> str:
@@ -308,10 +315,10 @@ def program(name: str) -> str:
 
 
 def digest_of_file(path: str | Path) -> str:
-    """Changes with the file: a hash of its content, or for a large file its size and time."""
+    """Return a text that changes with the file: a hash of its content, or the size and time of a large file."""
     try:
         info = os.stat(path)
-        if info.st_size > _LARGEST:
+        if info.st_size > _LARGEST_HASHED:
             return f"{info.st_size}:{info.st_mtime_ns}"
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError:

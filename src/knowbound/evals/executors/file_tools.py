@@ -15,14 +15,15 @@ import msgspec
 from knowbound.files import open_below, rg
 
 _ALWAYS_HIDDEN = (".git", ".knowbound")
-_SECONDS = 20.0  # of one search
+_SEARCH_SECONDS = 20.0
 _MOST_MATCHES = 100
 _MOST_FILES = 200
-_LONGEST_LINE = 300
+_MATCH_CHARACTERS = 300
 _MOST_LINES = 2000
-_MOST_BYTES = 60_000  # of one answer
-_LARGEST_FILE = 20_000_000
-_LONGEST_PATTERN = 2000
+_LINE_CHARACTERS = 2000  # of a line that Read shows
+_MOST_ANSWER_BYTES = 60_000
+_MOST_FILE_BYTES = 20_000_000
+_PATTERN_CHARACTERS = 2000
 _NO_MATCHES = "No matches found"
 
 _TEXT = {"type": "string"}
@@ -67,11 +68,11 @@ class FileTools:
     def __init__(self, folder: Path, hidden: Sequence[Path | str] = ()) -> None:
         self._root = Path(os.path.realpath(folder))
         # Another version of the knowledge base has its own copy of the test set: a file's name hides it, too.
-        self._names = {*_ALWAYS_HIDDEN, *(Path(path).name for path in hidden if not os.path.isdir(path))}
-        self._paths = {os.path.realpath(self._root / path) for path in hidden}
+        self._hidden_names = {*_ALWAYS_HIDDEN, *(Path(path).name for path in hidden if not os.path.isdir(path))}
+        self._hidden_paths = {os.path.realpath(self._root / path) for path in hidden}
 
     def tools(self) -> list[ModelTool]:
-        """All three."""
+        """Return Grep, Glob and Read."""
         return [
             ModelTool("Grep", "Search the text of the files for a regular expression.", _GREP, self.grep),
             ModelTool("Glob", "Find files by their names.", _GLOB, self.glob),
@@ -81,7 +82,7 @@ class FileTools:
     def grep(self, given: Mapping[str, object]) -> str:
         """The lines that match, with file and number."""
         options = ["--line-number", "--no-heading", "--with-filename", "--color", "never", "--null"]
-        options += ["--max-columns", str(_LONGEST_LINE), "--max-columns-preview", "--max-count", str(_MOST_MATCHES)]
+        options += ["--max-columns", str(_MATCH_CHARACTERS), "--max-columns-preview", "--max-count", str(_MOST_MATCHES)]
         options += ["--ignore-case"] if given.get("ignore_case") is True else []
         out = self._ripgrep(given, [*options, *self._globs(_text(given, "glob")), "-e", _text(given, "pattern")])
         if isinstance(out, str):
@@ -103,13 +104,13 @@ class FileTools:
     def _ripgrep(self, given: Mapping[str, object], arguments: Sequence[str]) -> bytes | str:
         """Return the output of ripgrep as bytes, empty if nothing matched; an error message is a str."""
         pattern, asked = _text(given, "pattern"), _text(given, "path")
-        if not pattern or len(pattern) > _LONGEST_PATTERN:
-            return f"Error: invalid pattern: a pattern of at most {_LONGEST_PATTERN} characters is needed."
-        where = self._inside(asked)
+        if not pattern or len(pattern) > _PATTERN_CHARACTERS:
+            return f"Error: invalid pattern: a pattern of at most {_PATTERN_CHARACTERS} characters is needed."
+        where = self._shown_path(asked)
         if where is None or not where.exists():
             return self._refusal(asked)
         relative = where.relative_to(self._root)
-        ran = rg(self._root, [*arguments, "--", f"./{relative}" if relative.parts else "."], _SECONDS)
+        ran = rg(self._root, [*arguments, "--", f"./{relative}" if relative.parts else "."], _SEARCH_SECONDS)
         if ran.out or ran.code == 1:
             return ran.out
         why = "timed out" if ran.timed_out else " ".join(ran.err.decode("utf-8", "replace").split())
@@ -120,13 +121,13 @@ class FileTools:
         asked = _text(given, "file_path")
         if not asked:
             return "Error: missing required file_path."
-        path = self._inside(asked)
+        path = self._shown_path(asked)
         if path is None or not path.is_file():
             return f"Error: {asked} is a directory." if path is not None and path.is_dir() else self._refusal(asked)
         try:
             with open_below(self._root, path) as file:
-                content = file.read(_LARGEST_FILE + 1)
-            if len(content) > _LARGEST_FILE:
+                content = file.read(_MOST_FILE_BYTES + 1)
+            if len(content) > _MOST_FILE_BYTES:
                 return f"Error: {asked} exceeds maximum allowed size."
         except OSError as error:
             return f"Error: permission denied: {error.strerror}"
@@ -140,10 +141,12 @@ class FileTools:
         if not chosen:
             return f"(the file has {len(lines)} lines)"
         return _bounded(
-            [f"{number:6}\t{line[:2000]}" for number, line in enumerate(chosen, first)], _MOST_LINES, "lines"
+            [f"{number:6}\t{line[:_LINE_CHARACTERS]}" for number, line in enumerate(chosen, first)],
+            _MOST_LINES,
+            "lines",
         )
 
-    def _inside(self, asked: str) -> Path | None:
+    def _shown_path(self, asked: str) -> Path | None:
         """The real file that a path means; None where it lies outside, or must not be shown."""
         if "\0" in asked:
             return None
@@ -165,15 +168,15 @@ class FileTools:
 
     def _is_shown(self, relative: str) -> bool:
         parts = Path(relative.removeprefix("./")).parts
-        if self._names.intersection(parts):
+        if self._hidden_names.intersection(parts):
             return False
         real = Path(os.path.realpath(self._root / relative))
-        return not self._paths.intersection(map(str, (real, *real.parents)))
+        return not self._hidden_paths.intersection(map(str, (real, *real.parents)))
 
     def _globs(self, wanted: str) -> list[str]:
         """Return glob options, the exclusions last: of two globs that match a file, ripgrep follows the later."""
         globs = [wanted] if wanted else []
-        globs += [f"!{_escaped(name)}" for name in sorted(self._names)]
+        globs += [f"!{_escaped(name)}" for name in sorted(self._hidden_names)]
         return [part for glob in globs for part in ("--glob", glob)]
 
 
@@ -182,10 +185,11 @@ def _escaped(name: str) -> str:
 
 
 def _bounded(lines: list[str], most: int, what: str) -> str:
+    """Join at most `most` lines, within the size of an answer, and say how many are left out."""
     shown, size = [], 0
     for line in lines[:most]:
         size += len(line.encode("utf-8", "replace")) + 1
-        if size > _MOST_BYTES:
+        if size > _MOST_ANSWER_BYTES:
             break
         shown.append(line)
     left = len(lines) - len(shown)

@@ -27,10 +27,10 @@ from knowbound.text.redact import redact
 from knowbound.user_files import make_file
 
 _NO_MATCHES = "No matches found"
-_PASSAGES = 3
+_MOST_PASSAGES = 3
 _RULES = "rules"
-_LONGEST_QUOTE = 2400
-_FILE_BYTES = 2_000_000
+_QUOTE_CHARACTERS = 2400  # of a longer passage, ten lines from the place are quoted
+_MOST_FILE_BYTES = 2_000_000
 RETRIEVAL_ONLY = (
     "The built-in executor without a model is retrieval only: it measures what rules find, not what the documents say. "
     "Try: --executor claude, or knowbound model"
@@ -60,7 +60,7 @@ class InvestigateExecutor:
         self._globs = globs
         self._hidden = hidden
         self._files: dict[Path, list[str]] = {}
-        self._reading = threading.Lock()
+        self._files_lock = threading.Lock()
 
     @property
     def version(self) -> str:
@@ -74,28 +74,28 @@ class InvestigateExecutor:
         """Ask the knowledge of the task's folder."""
         began = time.monotonic()
         folder = task.base or task.folder
-        spent = self._asker.usage.usd if self._asker else 0.0
+        usd_before = self._asker.usage.usd if self._asker else 0.0
         question = redact(task.question or task.prompt)
         found = investigate(
             question, folder, only=self._knowledge(folder), asker=self._asker, seconds=max(1.0, task.seconds)
         )
-        usd = self._asker.usage.usd if self._asker else 0.0
+        usd_after = self._asker.usage.usd if self._asker else 0.0
         passages = quoted_passages(found, folder)
         answer = answer_of(found, passages)
         trace = task.output_dir / "trace.json"
         chat = json.dumps(_trace(task, found, passages, answer), ensure_ascii=False, indent=1)
         make_file(trace, chat.encode("utf-8", "replace"))
         return Execution(
-            RunEnding.DONE,
-            str(trace),
-            answer,
+            ending=RunEnding.DONE,
+            trace=str(trace),
+            answer=answer,
             seconds=time.monotonic() - began,
-            usd=None if usd is None or spent is None else usd - spent,
+            usd=None if usd_after is None or usd_before is None else usd_after - usd_before,
             model=self._asker.judge if self._asker else "rules, retrieval only",
         )
 
     def _knowledge(self, folder: Path) -> list[str]:
-        with self._reading:
+        with self._files_lock:
             if folder not in self._files:
                 self._files[folder] = list(files_of(folder, self._globs, self._hidden))
             return self._files[folder]
@@ -105,13 +105,13 @@ def quoted_passages(found: Investigation, folder: Path) -> list[QuotedPassage]:
     """The passages around the first places of an answer, or around what is nearest, word for word."""
     places: tuple[CitedSource, ...] | tuple[NearPlace, ...] = found.sources or found.nearest
     quoted = []
-    for place in places[:_PASSAGES]:
+    for place in places[:_MOST_PASSAGES]:
         passage = passage_at(folder, place.path, max(1, place.line))
-        lines = (read_text(folder, place.path, _FILE_BYTES) or "").split("\n")
+        lines = (read_text(folder, place.path, _MOST_FILE_BYTES) or "").split("\n")
         first, last = (passage.first, passage.last) if passage else (max(1, place.line), max(1, place.line))
         text = "\n".join(lines[first - 1 : last]).strip()
-        if len(text) > _LONGEST_QUOTE:
-            first, text = place.line, "\n".join(lines[place.line - 1 : place.line + 9])[:_LONGEST_QUOTE]
+        if len(text) > _QUOTE_CHARACTERS:
+            first, text = place.line, "\n".join(lines[place.line - 1 : place.line + 9])[:_QUOTE_CHARACTERS]
         heading = " › ".join(part for part in (passage.above, passage.name) if part) if passage else ""
         quoted.append(QuotedPassage(place.path, first, heading, text))
     return quoted
@@ -120,8 +120,8 @@ def quoted_passages(found: Investigation, folder: Path) -> list[QuotedPassage]:
 def answer_of(found: Investigation, passages: list[QuotedPassage]) -> str:
     """The answer with the passages it rests on, word for word. A refusal has no word of the question."""
     if found.outcome == SUCCESS:
-        said = [_quoted(found.answer.text)] if found.answer and found.by != _RULES else []
-        return "\n\n".join([*said, *(f"{_location(passage)}\n{_quoted(passage.text)}" for passage in passages)])
+        by_model = [_quoted(found.answer.text)] if found.answer and found.by != _RULES else []
+        return "\n\n".join([*by_model, *(f"{_location(passage)}\n{_quoted(passage.text)}" for passage in passages)])
     if found.probable is not None:
         return f"Place found: `{found.probable.path}:{found.probable.line}`"  # probable, in words that are no hedge
     return "No passage answers this."
@@ -132,7 +132,7 @@ def _location(passage: QuotedPassage) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Fenced, so that "may" in a document, or in what is said of it, is not taken for a doubt of the agent."""
+    """Fence a text, so that "may" in a document or in an answer is not taken for a doubt of the agent."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{fence}\n{text.strip()}\n{fence}"
 
@@ -144,20 +144,22 @@ def _trace(task: Task, found: Investigation, passages: list[QuotedPassage], answ
     searched = {"query": " ".join(found.terms) or found.question}
     if found.outcome == SUCCESS:
         hits = "\n".join(f"{base / passage.path}:{passage.line}: {passage.heading}" for passage in passages)
-        messages += _call("search", "Search", searched, hits)
+        messages += _call_pair("search", "Search", searched, hits)
         for number, passage in enumerate(passages, 1):
-            messages += _call(
+            messages += _call_pair(
                 f"read-{number}", "Read", {"file_path": str(base / passage.path)}, passage.text or passage.heading
             )
     else:
-        messages += _call("search", "Search", searched, _NO_MATCHES)
+        messages += _call_pair("search", "Search", searched, _NO_MATCHES)
         for passage in passages[:1] if found.probable is not None else ():
-            messages += _call("read-1", "Read", {"file_path": str(base / passage.path)}, passage.text or passage.path)
+            messages += _call_pair(
+                "read-1", "Read", {"file_path": str(base / passage.path)}, passage.text or passage.path
+            )
     messages.append({"role": "assistant", "content": answer})
     return {"cwd": str(base), "messages": messages}
 
 
-def _call(id_: str, tool: str, arguments: dict[str, str], result: str) -> list[dict[str, object]]:
+def _call_pair(id_: str, tool: str, arguments: dict[str, str], result: str) -> list[dict[str, object]]:
     function = {"name": tool, "arguments": json.dumps(arguments, ensure_ascii=False)}
     return [
         {"role": "assistant", "content": None, "tool_calls": [{"id": id_, "type": "function", "function": function}]},

@@ -71,16 +71,18 @@ class ModelExecutor:
         allowed = [tool for tool in tools if not task.tools or tool.name in task.tools]
         talk = Conversation(_INSTRUCTIONS, task.prompt, allowed, STEPS, task.usd)
         talk.hold(parse_name(self._model), task.seconds)
-        said = [message for message in talk.messages if message.get("role") in ("assistant", "tool")]
+        replies = [message for message in talk.messages if message.get("role") in ("assistant", "tool")]
+        tokens_in, tokens_out = talk.tokens
         return Execution(
-            talk.ending,
-            str(write_chat(task, said)) if said else "",
-            talk.answer,
-            redact(talk.problem),
-            time.monotonic() - began,
-            talk.usd,
-            *talk.tokens,
-            talk.model or self._model,
+            ending=talk.ending,
+            trace=str(write_chat(task, replies)) if replies else "",
+            answer=talk.answer,
+            problem=redact(talk.problem),
+            seconds=time.monotonic() - began,
+            usd=talk.usd,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            model=talk.model or self._model,
             shows_calls=bool(allowed),  # without a tool it can search for nothing
         )
 
@@ -127,11 +129,11 @@ class Conversation:
         from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415
         from pydantic_ai.tools import ToolDefinition  # noqa: PLC0415
 
-        known = [
+        definitions = [
             ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=dict(tool.parameters))
             for tool in self._tools.values()
         ]
-        parameters = ModelRequestParameters(function_tools=known)
+        parameters = ModelRequestParameters(function_tools=definitions)
         history: list[ModelMessage] = [
             ModelRequest.user_text_prompt(self._prompt, instructions=self._instructions or None)
         ]
@@ -140,7 +142,7 @@ class Conversation:
                 self.problem, self.ending = f"the budget of {self._budget:g} USD is spent", RunEnding.BUDGET
                 return
             response = await requested(model, history, parameters)
-            self._take(response)
+            self._add_response(response)
             if not response.tool_calls:
                 self.answer = response.text or ""
                 self.problem = "" if self.answer.strip() else "the model answered nothing"
@@ -155,8 +157,8 @@ class Conversation:
             history.append(ModelRequest(parts=results, instructions=self._instructions or None))
         self.problem = f"no end within {self._steps} steps"
 
-    def _take(self, response: ModelResponse) -> None:
-        """Add a response to the messages, in the form of OpenAI's chats, and to what the conversation cost."""
+    def _add_response(self, response: ModelResponse) -> None:
+        """Add a response to the messages, in the form of OpenAI's chats, and its tokens and cost to the sums."""
         message: dict[str, object] = {"role": "assistant", "content": response.text or ""}
         if response.tool_calls:
             message["tool_calls"] = [
@@ -167,13 +169,14 @@ class Conversation:
                 }
                 for call in response.tool_calls
             ]
-        is_first = not any(one["role"] == "assistant" for one in self.messages)
+        is_first = not any(earlier["role"] == "assistant" for earlier in self.messages)
         self.messages.append(message)
         self.model = response.model_name or self.model
         usd = usd_of_response(response)
         self.usd, self._spent = known_sum(self.usd, usd), self._spent + (usd or 0.0)
-        before, now = (0, 0) if is_first else self.tokens, tokens_of_response(response)
-        self.tokens = known_sum(before[0], now[0]), known_sum(before[1], now[1])
+        before_in, before_out = (0, 0) if is_first else self.tokens
+        tokens_in, tokens_out = tokens_of_response(response)
+        self.tokens = known_sum(before_in, tokens_in), known_sum(before_out, tokens_out)
 
     def _tool_result(self, name: str, args: str | dict[str, object] | None) -> str:
         """Return the result of a tool, or the reason of its failure, for the model."""

@@ -27,10 +27,10 @@ from knowbound.traces.source import Tally, read_head
 from knowbound.user_files import make_file, make_private
 
 _LAST_LINES = 5  # of the errors an agent printed
-_MAX_PROBLEM = 1000
+_PROBLEM_CHARACTERS = 1000
 CLIENT_HOME = "client-home"  # the home of a client, in the output folder of a task
-_DONE = "redacted"
-_OURS = frozenset({"lock", "exit", "run.json", _DONE})  # ours, without text of the agent
+_REDACTED_MARK = "redacted"
+_OURS = frozenset({"lock", "exit", "run.json", _REDACTED_MARK})  # ours, without text of the agent
 
 
 class StreamSummary(msgspec.Struct, frozen=True):
@@ -49,20 +49,20 @@ def execution_of(task: Task, ended: AgentExit) -> Execution:
         reader, summary = stream
         trace = str(_with_prompt(reader, ended.stdout, task, summary))
         spent = reader.spent(ended.stdout) if isinstance(reader, Stream) else spent
-    elif (text := _text(ended.stdout)) and ended.status == 0:
+    elif (text := _text_of_file(ended.stdout)) and ended.status == 0:
         summary = StreamSummary(answer=text)
         trace = str(write_chat(task, [{"role": "assistant", "content": text}]))
     ending, problem = _ending(ended, summary, is_stream=stream is not None)
     return Execution(
-        ending,
-        trace,
-        summary.answer,
-        redact(problem)[:_MAX_PROBLEM],
-        ended.seconds,
-        spent.usd,
-        spent.tokens_in,
-        spent.tokens_out,
-        spent.model,
+        ending=ending,
+        trace=trace,
+        answer=summary.answer,
+        problem=redact(problem)[:_PROBLEM_CHARACTERS],
+        seconds=ended.seconds,
+        usd=spent.usd,
+        tokens_in=spent.tokens_in,
+        tokens_out=spent.tokens_out,
+        model=spent.model,
         shows_calls=stream is not None,
     )
 
@@ -76,6 +76,7 @@ def write_chat(task: Task, messages: Sequence[object]) -> Path:
 
 
 def _ending(ended: AgentExit, summary: StreamSummary, *, is_stream: bool) -> tuple[RunEnding, str]:
+    """Return how a run ended, and why if not well: the process says it first, then the stream, then the answer."""
     broken = summary.broken
     if ended.timed_out:
         return RunEnding.TIMEOUT, ended.problem
@@ -105,17 +106,19 @@ def _read_stream(stdout: Path) -> tuple[Reader, StreamSummary] | None:
     A client's stream that ends after its first line is a run that was cut off, and no answer in plain text.
     """
     try:
-        known = recognise(read_head(stdout))
+        recognised = recognise(read_head(stdout))
     except Exception:  # nothing there, or a head that only looks like an archive
         return None
-    if known is None:
+    if recognised is None:
         return None
-    events = list(known[0].read([stdout], {}, Tally()))
-    is_stream = isinstance(known[0], Stream) or any(isinstance(event, Step | Broken) for event in events)
-    return (known[0], _summary(events)) if is_stream else None
+    reader = recognised[0]
+    events = list(reader.read([stdout], {}, Tally()))
+    is_stream = isinstance(reader, Stream) or any(isinstance(event, Step | Broken) for event in events)
+    return (reader, _summary(events)) if is_stream else None
 
 
 def _summary(events: Sequence[Event]) -> StreamSummary:
+    """Return the facts of a stream: the last answer of the main agent, and a failure that no step followed."""
     has_prompt, answer, broken = False, "", None
     for event in events:
         if isinstance(event, Prompt):
@@ -162,7 +165,7 @@ def _chat_with_prompt(content: bytes, prompt: str) -> bytes:
     return msgspec.json.encode(first) + b"\n" + content
 
 
-def _text(path: Path) -> str:
+def _text_of_file(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8", "replace").strip()
     except OSError:
@@ -170,18 +173,22 @@ def _text(path: Path) -> str:
 
 
 def _last_lines(path: Path) -> str:
-    lines = [line.strip() for line in excerpt_of_end(_text(path), 8 * _MAX_PROBLEM).splitlines() if line.strip()]
+    lines = [
+        line.strip()
+        for line in excerpt_of_end(_text_of_file(path), 8 * _PROBLEM_CHARACTERS).splitlines()
+        if line.strip()
+    ]
     return " / ".join(lines[-_LAST_LINES:])
 
 
 def redact_folder(folder: Path) -> bool:
     """Redact what the run of one task left in its output folder; whether it held a secret."""
-    if not folder.is_dir() or (folder / _DONE).exists():
+    if not folder.is_dir() or (folder / _REDACTED_MARK).exists():
         return False
     (folder / "stdin").unlink(missing_ok=True)  # left where the agent never began
     shutil.rmtree(folder / CLIENT_HOME, ignore_errors=True)  # left where it was cut off
     changed = [_redact_file(path) for path in sorted(folder.iterdir()) if path.is_file() and path.name not in _OURS]
-    make_file(folder / _DONE, b"")
+    make_file(folder / _REDACTED_MARK, b"")
     return any(changed)
 
 

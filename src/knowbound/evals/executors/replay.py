@@ -22,8 +22,8 @@ from knowbound.text.digest import digest_of
 from knowbound.text.redact import redact
 from knowbound.user_files import make_file
 
-_FOLDER = "{knowledge base}"  # placeholder of the folder in a recorded trace
-_LARGEST = 20_000_000  # bytes of one trace
+_FOLDER_MARK = "{knowledge base}"  # placeholder of the folder in a recorded trace
+_LARGEST_TRACE = 20_000_000  # bytes of one trace
 
 
 class RecordedRun(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -53,7 +53,7 @@ class ReplayExecutor:
     @cached_property
     def version(self) -> str:
         """Changes with the file."""
-        return f"replay/{hashlib.sha256(self._bytes()).hexdigest()[:16]}"
+        return f"replay/{hashlib.sha256(self._content()).hexdigest()[:16]}"
 
     def check(self) -> None:
         """The file has to hold recorded runs."""
@@ -62,9 +62,10 @@ class ReplayExecutor:
 
     def run(self, task: Task) -> Execution:
         """Lay the recorded trace where the agent's own would be."""
-        known = self._runs.get(task.sample, [])
-        number = int(task.output_dir.parent.name.rpartition("-")[2] or 1) if task.output_dir.parent.name else 1
-        found = next((one for one in known if one.repeat == number), known[0] if known else None)
+        runs = self._runs.get(task.sample, [])
+        name = task.output_dir.parent.name  # NUMBER-REPEAT, as the runner names it
+        repeat = int(name.rpartition("-")[2] or 1) if name else 1
+        found = next((run for run in runs if run.repeat == repeat), runs[0] if runs else None)
         if found is None:
             return Execution(RunEnding.CRASHED, problem=f"{self._path.name} has no run of this sample", usd=0.0)
         if found.asked != asked_hash(task.prompt):
@@ -72,26 +73,31 @@ class ReplayExecutor:
                 RunEnding.CRASHED, problem=f"the run in {self._path.name} is of another prompt: record it anew", usd=0.0
             )
         trace = task.output_dir / f"trace{found.suffix}"
-        make_file(trace, found.trace.replace(_FOLDER, str(task.base or task.folder)).encode())
+        make_file(trace, found.trace.replace(_FOLDER_MARK, str(task.base or task.folder)).encode())
         return Execution(
-            found.ending, str(trace) if found.trace else "", found.answer, found.problem, usd=0.0, model=found.model,
+            ending=found.ending,
+            trace=str(trace) if found.trace else "",
+            answer=found.answer,
+            problem=found.problem,
+            usd=0.0,
+            model=found.model,
             shows_calls=found.shows_calls,
-        )  # fmt: skip
+        )
 
     @cached_property
     def _runs(self) -> dict[str, list[RecordedRun]]:
         runs: dict[str, list[RecordedRun]] = {}
-        for number, line in enumerate(self._bytes().splitlines(), 1):
+        for number, line in enumerate(self._content().splitlines(), 1):
             if not line.strip():
                 continue
             try:
-                one = msgspec.json.decode(line, type=RecordedRun)
+                run = msgspec.json.decode(line, type=RecordedRun)
             except msgspec.MsgspecError as error:
                 raise InputError("no-recording", f"{self._path}:{number} is no recorded run: {error}") from error
-            runs.setdefault(one.sample, []).append(one)
+            runs.setdefault(run.sample, []).append(run)
         return runs
 
-    def _bytes(self) -> bytes:
+    def _content(self) -> bytes:
         try:
             return self._path.read_bytes()
         except OSError as error:
@@ -115,20 +121,20 @@ def recorded(jobs: Iterable[Job], runs: dict[str, SampleRun]) -> list[RecordedRu
             continue
         path = Path(run.trace)
         text = ""
-        if run.trace and path.is_file() and path.stat().st_size <= _LARGEST:
-            text = redact(path.read_text("utf-8", "replace")).replace(str(job.version.folder), _FOLDER)
+        if run.trace and path.is_file() and path.stat().st_size <= _LARGEST_TRACE:
+            text = redact(path.read_text("utf-8", "replace")).replace(str(job.version.folder), _FOLDER_MARK)
         found.append(
             RecordedRun(
-                run.sample,
-                asked_hash(job.sample.asked),
-                run.ending,
-                "" if text else run.answer,
-                run.problem,
-                text,
-                path.suffix,
-                run.repeat,
-                run.model,
-                run.shows_calls,
+                sample=run.sample,
+                asked=asked_hash(job.sample.asked),
+                ending=run.ending,
+                answer="" if text else run.answer,  # the trace has it
+                problem=run.problem,
+                trace=text,
+                suffix=path.suffix,
+                repeat=run.repeat,
+                model=run.model,
+                shows_calls=run.shows_calls,
             )
         )
     return found

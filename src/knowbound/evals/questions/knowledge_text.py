@@ -23,7 +23,7 @@ from knowbound.text.terms import split_words
 
 _T = TypeVar("_T")
 _MOST_PRINCIPLES = 60
-_MOST_BYTES = 1_000_000  # of one file; a knowledge file is prose, not data
+_MOST_FILE_BYTES = 1_000_000  # of one file; a knowledge file is prose, not data
 # Pages about the project rather than of it: nobody asks a knowledge base for them.
 _NO_KNOWLEDGE = re.compile(
     r"(?:^|/)(?:changelog|changes|history|license|licence|copying|code_of_conduct|code-of-conduct|sponsors|authors|"
@@ -49,7 +49,7 @@ _NUMBERING = re.compile(
 )
 _VERSION_OR_DATE = re.compile(r"^\W*v?\d+(?:[.x-]\d+)+")
 _SUBTITLE = re.compile(r":\s.*$|\s[–—-]\s.*$|,\s(?:the|an?|our)\s.*$|\s*\([^()]*\)$", re.IGNORECASE)
-_MOST_WORDS = 8  # of a heading; a longer one is a sentence, and says itself what it is about
+_MOST_HEADING_WORDS = 8  # of a heading; a longer one is a sentence, and says itself what it is about
 _GENERIC = frozenset(
     "overview|introduction|about|summary|contents|table of contents|note|notes|see also|further reading|related|links|"
     "resources|references|reference|next steps|license|changelog|changes|credits|example|examples|misc|other|appendix|"
@@ -61,7 +61,7 @@ _GENERIC = frozenset(
 )  # fmt: skip
 _UNFINISHED = re.compile(r"^\W*(?:TODO|TBD|TBC|FIXME|coming soon|待补充|待定|待完善)\b.{0,60}$", re.IGNORECASE)
 _PRINCIPLE = re.compile(r"^(?:never|always|do not|don't|avoid|prefer)\b|\b(?:must|should)\b", re.IGNORECASE)
-_LONGEST_PRINCIPLE = 140  # characters
+_PRINCIPLE_CHARACTERS = 140  # of a rule that is asked about
 _COMMAND = re.compile(r"\b(?:run|execute|with|using)\s+`([^`<>]{3,50})`", re.IGNORECASE)
 _RULE_END = re.compile(r"[.;:!](?:\s|$).*|\s[–—(].*")
 
@@ -103,8 +103,8 @@ class KnowledgePage(NamedTuple):
     @property
     def heading_lines(self) -> str:
         """Its path and its headings below it, indented."""
-        found = [f"{'  ' * len(one.headings)}{one.headings[-1]}" for one in self.sections if one.headings]
-        return "\n".join([self.path, *found])
+        headings = [section.headings for section in self.sections if section.headings]
+        return "\n".join([self.path, *(f"{'  ' * len(names)}{names[-1]}" for names in headings)])
 
 
 class KnowledgeText:
@@ -132,7 +132,7 @@ def read_knowledge(root: Path, files: Iterable[str]) -> KnowledgeText:
     for path in sorted(set(files)):
         if _NO_KNOWLEDGE.search(path.rpartition(".")[0] or path):
             continue
-        text = read_text(folder, path, _MOST_BYTES)
+        text = read_text(folder, path, _MOST_FILE_BYTES)
         if text is not None:
             pages.append(KnowledgePage(path, text, sections_of(path, text)))
     return KnowledgeText(pages)
@@ -140,7 +140,7 @@ def read_knowledge(root: Path, files: Iterable[str]) -> KnowledgeText:
 
 def in_turn(groups: Iterable[Iterable[_T]]) -> list[_T]:
     """Return the first of each group, then the second of each, and so on."""
-    return [one for drawn in zip_longest(*groups) for one in drawn if one is not None]
+    return [item for drawn in zip_longest(*groups) for item in drawn if item is not None]
 
 
 def content_stems(text: str) -> frozenset[str]:
@@ -157,9 +157,9 @@ def content_stems(text: str) -> frozenset[str]:
 
 def questions_by_rules(knowledge: KnowledgeText) -> Iterator[CompetencyQuestion]:
     """Every question of the rules: sections without content first, then principles, then the other headings."""
-    found = [one for page in knowledge.pages for one in (*_of_sections(page), *_of_principles(page))]
+    found = [question for page in knowledge.pages for question in (*_of_sections(page), *_of_principles(page))]
     order = list(QuestionSource)
-    yield from sorted(found, key=lambda one: order.index(one.kind))
+    yield from sorted(found, key=lambda question: order.index(question.kind))
 
 
 def section_questions(page: KnowledgePage) -> list[tuple[str, DocumentSection]]:
@@ -177,14 +177,14 @@ def section_questions(page: KnowledgePage) -> list[tuple[str, DocumentSection]]:
 def question_of_heading(heading: str, above: Sequence[str] = ()) -> str:
     """Return a reader's question about a heading below the headings `above`; "" if it names no subject."""
     name = plain_heading(heading)
-    if not name or name.lower() in _GENERIC or _VERSION_OR_DATE.match(name) or len(name.split()) > _MOST_WORDS:
+    if not name or name.lower() in _GENERIC or _VERSION_OR_DATE.match(name) or len(name.split()) > _MOST_HEADING_WORDS:
         return ""
     if name.endswith(("?", "？")):
         return name
     if CHINESE.search(name):
         return f"关于“{name}”，文档怎么说？"
     subject = name if name.startswith("`") or '"' in name else f'"{name}"'
-    parents = [one for one in map(plain_heading, above) if one.lower() not in _GENERIC]
+    parents = [parent for parent in map(plain_heading, above) if parent.lower() not in _GENERIC]
     context = f" ({parents[-1]})" if parents and " " not in name else ""
     return f"What is written about {subject}{context}?"
 
@@ -215,7 +215,7 @@ def _of_principles(page: KnowledgePage) -> Iterator[CompetencyQuestion]:
         rule = _RULE_END.sub("", block.text).strip()
         if block.kind is not BlockKind.ITEM:
             continue
-        if _PRINCIPLE.search(rule) and len(rule) <= _LONGEST_PRINCIPLE:
+        if _PRINCIPLE.search(rule) and len(rule) <= _PRINCIPLE_CHARACTERS:
             asked = f'Why is there the rule "{rule}"?'
         elif match := _COMMAND.search(rule):
             asked = f"What do you do when `{match[1]}` fails?"

@@ -91,9 +91,9 @@ def competency_questions(root: Path, files: Sequence[str], *, count: int, asker:
         asked = [question.question for question in by_model.questions]
         given, scope_usd = scope_verdicts(knowledge, asked, asker) if asked else ([], 0.0)
         verdicts, usd = dict(zip(asked, given, strict=True)), known_sum(usd, scope_usd)
-    good = kept(proposals, dropped, verdicts)
-    chosen = spread(good, count)
-    return Probe(str(root), tuple(chosen), tuple(dropped), len(good) - len(chosen), notes, usd)
+    fit = kept(proposals, dropped, verdicts)
+    chosen = spread(fit, count)
+    return Probe(str(root), tuple(chosen), tuple(dropped), len(fit) - len(chosen), notes, usd)
 
 
 def spread(questions: Iterable[CompetencyQuestion], count: int) -> list[CompetencyQuestion]:

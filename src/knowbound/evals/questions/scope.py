@@ -28,13 +28,14 @@ from knowbound.text.embedding import embed, similarity
 from knowbound.text.redact import redact
 from knowbound.text.stop_words import STOP_WORDS
 
-_SAME = 0.80  # mean of cosine and shared words, from which two questions are the same
-_SAME_IF_CONTAINED = 0.65  # cosine, where one question has every content word of the other
-_MOST_CHARACTERS = 180
+_SAME_FROM = 0.80  # mean of cosine and shared words, from which two questions are the same
+_CONTAINED_FROM = 0.65  # cosine, where one question has every content word of the other
+_QUESTION_CHARACTERS = 180
 _LEAST_WORDS = 3
-_MOST_SHOWN = 12_000  # characters of each part of the structure
-_BY_WORDS, _BY_MEANING, _PASSAGE = 2, 2, 300  # passages beside a question, and characters of one
-_TOGETHER = 10  # questions in one call
+_PART_CHARACTERS = 12_000  # of each part of the structure
+_BY_WORDS, _BY_MEANING = 2, 2  # passages beside a question
+_PASSAGE_CHARACTERS = 300
+_QUESTIONS_OF_CALL = 10
 _BEGINNING = re.compile(
     r"(?:can|could|may|must|should|is|are|do|does|did|was|were|will|has|have)\b|.*[\u4e00-\u9fff]", re.IGNORECASE
 )
@@ -69,8 +70,8 @@ def kept(
 
 def unfit(question: str) -> str:
     """Return the reason why a text is never asked, or an empty string."""
-    if len(question) > _MOST_CHARACTERS:
-        return f"too long: more than {_MOST_CHARACTERS} characters"
+    if len(question) > _QUESTION_CHARACTERS:
+        return f"too long: more than {_QUESTION_CHARACTERS} characters"
     if not question.endswith(("?", "？")) or not (_QUESTION_WORD.search(question) or _BEGINNING.match(question)):
         return "not a question"
     if question.count("?") + question.count("？") > 2:
@@ -123,7 +124,7 @@ def scope_verdicts(
         return "" if is_shown else "the quotation is not in the material"
 
     group = EntryGroup(entries, structure)
-    (asked,) = asker.ask_entries(load_prompt("scope"), [group], ScopeAnswer, size=_TOGETHER, check=unquoted)
+    (asked,) = asker.ask_entries(load_prompt("scope"), [group], ScopeAnswer, size=_QUESTIONS_OF_CALL, check=unquoted)
     return [_verdict(answer) for answer in asked], known_sum(*(answer.usd for answer in asked))
 
 
@@ -138,59 +139,59 @@ def _verdict(asked: AskResult[ScopeAnswer]) -> ScopeVerdict:
 def structure_of(knowledge: KnowledgeText) -> dict[str, str]:
     """Return the file names, headings and principles of a knowledge base, as a model is shown them."""
     return {
-        "files": _cut(page.path for page in knowledge.pages),
-        "headings": _cut(page.heading_lines for page in knowledge.pages),
-        "principles": _cut(knowledge.principles),
+        "files": _shown_part(page.path for page in knowledge.pages),
+        "headings": _shown_part(page.heading_lines for page in knowledge.pages),
+        "principles": _shown_part(knowledge.principles),
     }
 
 
-def _cut(parts: Iterable[str]) -> str:
+def _shown_part(parts: Iterable[str]) -> str:
     text = sendable("\n".join(parts))
-    return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN].rpartition("\n")[0] + "\n…"
+    return text if len(text) <= _PART_CHARACTERS else text[:_PART_CHARACTERS].rpartition("\n")[0] + "\n…"
 
 
 def nearest_passages(question: str, passages: Sequence[tuple[str, bytes]]) -> list[str]:
     """Return the passages that share most words with a question, then those nearest in meaning."""
-    stems, vector = content_stems(question), _vector(question)
+    stems, vector = content_stems(question), _question_vector(question)
     ranked = sorted(
         passages,
         key=lambda passage: (-len(stems & content_stems(passage[0])), -similarity(vector, passage[1]), passage[0]),
     )
     by_meaning = sorted(passages, key=lambda passage: (-similarity(vector, passage[1]), passage[0]))
     chosen = dict.fromkeys(text for text, _ in (*ranked[:_BY_WORDS], *by_meaning[:_BY_MEANING]))
-    return [sendable(text)[:_PASSAGE] for text in chosen]
+    return [sendable(text)[:_PASSAGE_CHARACTERS] for text in chosen]
 
 
 class Duplicates:
     """The questions so far, to find out whether a new one asks the same."""
 
     def __init__(self) -> None:
-        self._known: list[tuple[str, frozenset[str], bytes, str]] = []
+        self._questions: list[tuple[str, frozenset[str], bytes, str]] = []
         self._with_stem: dict[str, list[int]] = defaultdict(list)  # only questions that share a word can be the same
 
     def add(self, question: str) -> None:
         """Remember a question."""
         stems = content_stems(question)
         for word in stems:
-            self._with_stem[word].append(len(self._known))
-        self._known.append((_question_word(question), stems, _vector(question), question))
+            self._with_stem[word].append(len(self._questions))
+        self._questions.append((_question_word(question), stems, _question_vector(question), question))
 
     def same_as(self, question: str) -> str:
         """The question known already that asks the same, or an empty string.
 
         Only questions with the same question word can: why a thing is so is another question than what it is.
         """
-        word, stems, vector = _question_word(question), content_stems(question), _vector(question)
+        word, stems, vector = _question_word(question), content_stems(question), _question_vector(question)
         for at in sorted({at for stem in stems for at in self._with_stem.get(stem, ())}):
-            known_word, known_stems, known_vector, known = self._known[at]
+            known_word, known_stems, known_vector, known = self._questions[at]
             shared = len(stems & known_stems)
             overlap = 2 * shared / (len(stems) + len(known_stems))
             is_contained = min(len(stems), len(known_stems)) == shared >= 2
-            if word != known_word or (not is_contained and overlap < 2 * _SAME - 1):
-                continue  # no cosine could make up for it
+            if word != known_word or (not is_contained and overlap < 2 * _SAME_FROM - 1):
+                continue  # even with a cosine of 1 the mean would be too low
             cosine = max(0.0, similarity(vector, known_vector))
-            is_same = stems == known_stems or (cosine + overlap) / 2 >= _SAME
-            if is_same or (is_contained and cosine >= _SAME_IF_CONTAINED):
+            is_same = stems == known_stems or (cosine + overlap) / 2 >= _SAME_FROM
+            if is_same or (is_contained and cosine >= _CONTAINED_FROM):
                 return known
         return ""
 
@@ -201,6 +202,6 @@ def _question_word(question: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _vector(question: str) -> bytes:
+def _question_vector(question: str) -> bytes:
     """The embedding of a question without its stop words."""
     return embed(" ".join(word for word in question.split() if word.lower() not in STOP_WORDS))

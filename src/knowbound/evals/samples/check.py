@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ValuePath = tuple[str | int, ...]
 
 # What people write instead of a field's name.
-_MEANT = {
+_USUAL_MISTAKES = {
     **dict.fromkeys(("id", "sampleId", "name"), "sample_id"),
     **dict.fromkeys(("question", "query", "input"), "prompt"),
     **dict.fromkeys(("asserts", "checks", "expected"), "assertions"),
@@ -50,7 +50,7 @@ def issues_of(root: SourceNode) -> list[Issue]:
         return [Issue((), root.line, "the file is one sample: put it in a list")]
     samples = samples_of(root)
     issues = [*_schema_issues(root), *_repeated_keys(root, ()), *_beyond_schema(root)]
-    return [one._replace(message=_labelled(one, samples)) for one in issues]
+    return [issue._replace(message=_labelled(issue, samples)) for issue in issues]
 
 
 def samples_of(root: SourceNode) -> list[SourceNode]:
@@ -83,8 +83,9 @@ def _schema_issues(root: SourceNode) -> Iterable[Issue]:
         (pointer_steps(error["schemaLocation"]), _path(root, error["instanceLocation"]))
         for error in _validator().evaluate(root.value).errors()
     ]
+    # Of the issues of one value the last is kept: of its assertion type before general, of its type before all.
     errors.sort(key=lambda error: ("allOf" in error[0], error[0][-1] == "type"))
-    return {issue.path: issue for location, path in errors for issue in _explained(location, path, root)}.values()
+    return {issue.path: issue for location, path in errors for issue in _issues_of_error(location, path, root)}.values()
 
 
 def _path(root: SourceNode, pointer: str) -> ValuePath:
@@ -95,7 +96,7 @@ def _path(root: SourceNode, pointer: str) -> ValuePath:
     return tuple(path)
 
 
-def _explained(location: list[str], path: ValuePath, root: SourceNode) -> Iterator[Issue]:
+def _issues_of_error(location: list[str], path: ValuePath, root: SourceNode) -> Iterator[Issue]:
     """An error at a location of the schema in words; one about members of an object becomes an issue of each member."""
     node, keyword = root.at(path), location[-1]
     shape: Any = SCHEMA
@@ -104,39 +105,39 @@ def _explained(location: list[str], path: ValuePath, root: SourceNode) -> Iterat
     if "errorMessage" in shape and keyword != "type":
         yield Issue(path, node.line, f"{_name(path)} {shape['errorMessage']}")
     elif keyword in ("additionalProperties", "required"):
-        yield from _unknown(node, path, shape)
-        yield from _missing(node, path, shape, by_type="allOf" in location)
+        yield from _unknown_fields(node, path, shape)
+        yield from _missing_fields(node, path, shape, by_type="allOf" in location)
     elif location[-2] == "propertyNames":
         blank = next(key for key in node.key_lines if not key.strip())
         yield Issue((*path, blank), node.key_lines[blank], f"{_name(path)} has an empty name")
     else:
-        yield Issue(path, node.line, f"{_name(path)} {_wrong(keyword, shape, node)}")
+        yield Issue(path, node.line, f"{_name(path)} {_violation(keyword, shape, node)}")
 
 
-def _unknown(node: SourceNode, path: ValuePath, shape: Schema) -> Iterator[Issue]:
+def _unknown_fields(node: SourceNode, path: ValuePath, shape: Schema) -> Iterator[Issue]:
     for key in node.value if shape.get("additionalProperties") is False else ():
         if key not in shape["properties"]:
             message = f"unknown field {_name((*path, key))!r}.{_suggestion(key, shape['properties'])}"
             yield Issue((*path, key), node.key_lines[key], message)
 
 
-def _missing(node: SourceNode, path: ValuePath, shape: Schema, *, by_type: bool) -> Iterator[Issue]:
+def _missing_fields(node: SourceNode, path: ValuePath, shape: Schema, *, by_type: bool) -> Iterator[Issue]:
     for key in shape["required"]:
         if key not in node.value and by_type:
-            unused = [one for one in ("value", "values") if one in node.value and one not in shape["properties"]]
+            unused = [name for name in ("value", "values") if name in node.value and name not in shape["properties"]]
             other = f", not {unused[0]}" if unused else ""
             yield Issue((*path, key), node.line, f"{_name(path)} ({node.value['type']}) needs {key}{other}")
         elif key not in node.value:
             yield Issue((*path, key), node.line, f"{_name((*path, key))} is missing")
 
 
-def _wrong(keyword: str, shape: Schema, node: SourceNode) -> str:
+def _violation(keyword: str, shape: Schema, node: SourceNode) -> str:
     """Describe how a value violates a keyword of the schema."""
     limit = shape[keyword]
     if keyword == "type":
-        return f"must be {kind_of(shape)}, not {_shown(node)}{_correction(shape, node)}"
+        return f"must be {kind_of(shape)}, not {_described(node)}{_correction(shape, node)}"
     if keyword == "enum":
-        return f"must be {kind_of(shape)}, not {_shown(node)}.{_suggestion(str(node.value), limit)}"
+        return f"must be {kind_of(shape)}, not {_described(node)}.{_suggestion(str(node.value), limit)}"
     if keyword in ("pattern", "minItems", "minProperties"):
         return "is empty"
     if abs(limit) == LARGEST_NUMBER:
@@ -169,7 +170,7 @@ def _name(path: ValuePath) -> str:
     return name.removeprefix(".") or ("the file" if index is None else "the sample")
 
 
-def _shown(node: SourceNode) -> str:
+def _described(node: SourceNode) -> str:
     """A value in a message."""
     value = node.value
     if value is None:
@@ -194,9 +195,9 @@ def _correction(shape: Schema, node: SourceNode) -> str:
 
 def _suggestion(word: str, known: Iterable[str]) -> str:
     """The known word that was probably meant, as a question; "" where none is near."""
-    plain = {one.lower().replace("-", "_"): one for one in known}
+    plain = {name.lower().replace("-", "_"): name for name in known}
     near = difflib.get_close_matches(word.lower().replace("-", "_"), plain, n=1, cutoff=0.6)
-    meant = _MEANT[word] if _MEANT.get(word) in plain.values() else plain[near[0]] if near else ""
+    meant = _USUAL_MISTAKES[word] if _USUAL_MISTAKES.get(word) in plain.values() else plain[near[0]] if near else ""
     return f" Did you mean {meant!r}?" if meant else ""
 
 

@@ -64,15 +64,15 @@ _TYPES = {
     "array": "a list",
     "object": "an object",
 }
-_FEW = 8  # words of a choice that are listed
+_MOST_LISTED = 8  # words of a choice that are listed
 
 
 def kind_of(shape: Schema) -> str:
     """Return the allowed type of a value in words: "a text or a number"."""
     if "enum" in shape:
-        return either(shape["enum"]) if len(shape["enum"]) <= _FEW else "one of the known words"
+        return either(shape["enum"]) if len(shape["enum"]) <= _MOST_LISTED else "one of the known words"
     types = shape.get("type", [])
-    return " or ".join(_TYPES[one] for one in ([types] if isinstance(types, str) else types)) or "any value"
+    return " or ".join(_TYPES[name] for name in ([types] if isinstance(types, str) else types)) or "any value"
 
 
 def either(words: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ from knowbound.evals.samples.values import EvalSample, SampleSet
 from knowbound.files import is_inside, leads_out
 
 _INDEX_DIGITS = 4  # of a list index that a pointer may contain
-PLAIN = "rubric"  # the name of a rubric that is one text
+SINGLE_RUBRIC = "rubric"  # the name of a rubric that is one text
 
 
 def decoded(given: dict[str, Any], file: str, line: int) -> EvalSample:
@@ -33,7 +33,7 @@ def decoded(given: dict[str, Any], file: str, line: int) -> EvalSample:
     sample = _from_v3(given) if "sampleId" in given else given
     changed = {
         "rubric": _criteria(sample.get("dimensions") or sample.get("rubric", "")),
-        "assertions": [_assertion(one) for one in sample.get("assertions", [])],
+        "assertions": [_current_assertion(assertion) for assertion in sample.get("assertions", [])],
         "mocks": len(sample.get("mocks", [])),
         "file": file,
         "line": line,
@@ -52,20 +52,24 @@ def _from_v3(given: dict[str, Any]) -> dict[str, Any]:
         "prompt": given["input"]["text"],
         "rubric": evaluation.get("rubric", ""),
         "assertions": [
-            *(_with_reference(one, reference) for one in evaluation.get("assertions", [])),
-            *(_comparison(one, expected) for one in evaluation.get("checks", [])),
+            *(_with_reference(assertion, reference) for assertion in evaluation.get("assertions", [])),
+            *(_comparison(check, expected) for check in evaluation.get("checks", [])),
         ],
     }
 
 
 def _criteria(given: str | dict[str, Any]) -> list[dict[str, Any]]:
-    """A rubric's text; criteria by name; or, of `dimensions`, texts by name."""
+    """Return the criteria of a rubric, which is a text, criteria by name, or (`dimensions`) texts by name."""
     if isinstance(given, str):
-        given = {PLAIN: given} if given.strip() else {}
-    return [{"name": name} | (one if isinstance(one, dict) else {"criterion": one}) for name, one in given.items()]
+        given = {SINGLE_RUBRIC: given} if given.strip() else {}
+    return [
+        {"name": name} | (criterion if isinstance(criterion, dict) else {"criterion": criterion})
+        for name, criterion in given.items()
+    ]
 
 
-def _assertion(given: dict[str, Any]) -> dict[str, Any]:
+def _current_assertion(given: dict[str, Any]) -> dict[str, Any]:
+    """Return an assertion, and its children, in the form of the current format."""
     changed = dict(given)
     value = changed.get("value")
     if TYPES[given["type"]].takes_list and "values" not in given:  # as older files have it
@@ -75,7 +79,7 @@ def _assertion(given: dict[str, Any]) -> dict[str, Any]:
         del changed["value"]
     if "n" in given:
         changed["n"] = int(given["n"])  # 2.0 is a whole number too
-    return changed | {"children": [_assertion(child) for child in given.get("children", [])]}
+    return changed | {"children": [_current_assertion(child) for child in given.get("children", [])]}
 
 
 def _with_reference(given: dict[str, Any], reference: str) -> dict[str, Any]:
@@ -108,7 +112,7 @@ def _with_member(step: str, inner: dict[str, object]) -> dict[str, object]:
 
 MOST_SHOWN = 20  # problems of one test set that are listed; the rest is counted
 FOLDER = ".omk"
-_NAMES = ("eval-samples", "samples")
+_USUAL_NAMES = ("eval-samples", "samples")
 _NOT_SAMPLES = re.compile(
     r"report|health|_|\.", re.IGNORECASE
 )  # other files of such a folder, by how their names begin
@@ -126,7 +130,7 @@ def load_samples(path: Path, project: Path | None = None) -> SampleSet:
     problems: list[str] = []
     ids: dict[str, str] = {}
     for file, content in contents.items():
-        shown = _shown(file)
+        shown = _shown_path(file)
         root, unreadable = parsed(content, ending_of(file))
         found = [(error.line, error.message) for error in unreadable]
         if root is not None:
@@ -137,19 +141,19 @@ def load_samples(path: Path, project: Path | None = None) -> SampleSet:
             samples += [decoded(sample.value, shown, sample.line) for sample in samples_of(root)]
     if problems:
         raise _refusal(path, problems)
-    return SampleSet(_shown(path), tuple(samples), _sha256(path, contents))
+    return SampleSet(_shown_path(path), tuple(samples), _sha256(path, contents))
 
 
 def find_samples(root: Path, configured: str = "") -> Path | None:
     """The samples of a project: the configured file, else one of a usual name, else the folder .omk."""
     if configured:
         return root / configured
-    for name in _NAMES:
+    for name in _USUAL_NAMES:
         for ending in ENDINGS:
             if (root / (name + ending)).is_file():
                 return _followed(root / (name + ending), root)
     inside = _followed(root / FOLDER, root)
-    return inside if inside.is_dir() and _in_folder(inside, root) else None
+    return inside if inside.is_dir() and _samples_in_folder(inside, root) else None
 
 
 def _followed(path: Path, root: Path) -> Path:
@@ -157,7 +161,8 @@ def _followed(path: Path, root: Path) -> Path:
     if leads_out(path, root):
         real = path.resolve()
         raise InputError(
-            "bad-samples", f"{_shown(path)} is a link that leads out of {root}: it is not followed. Try: {real}"
+            "bad-samples",
+            f"{_shown_path(path)} is a link that leads out of {root}: it is not followed. Try: {real}",
         )
     return path
 
@@ -166,26 +171,31 @@ def _files(path: Path, root: Path | None) -> list[Path]:
     """The file itself, or the samples files of a folder in the order of their names."""
     if root is not None:
         _followed(path, root)
+
     if path.is_dir():
-        files = _in_folder(path, root)
+        files = _samples_in_folder(path, root)
         if not files:
             looked = f"looked for {', '.join('*' + ending for ending in ENDINGS)}"
-            raise InputError("bad-samples", f"No samples file is in {_shown(path)} ({looked}). Try: knowbound draft")
+            raise InputError(
+                "bad-samples", f"No samples file is in {_shown_path(path)} ({looked}). Try: knowbound draft"
+            )
         return files
     if not path.is_file():
-        raise InputError("no-such-path", f"There is no samples file {_shown(path)}. Try: knowbound eval FILE")
+        raise InputError("no-such-path", f"There is no samples file {_shown_path(path)}. Try: knowbound eval FILE")
     if not ending_of(path):
-        raise InputError("bad-samples", f"{_shown(path)} does not end in {either(ENDINGS)}. Rename it to what it is.")
+        raise InputError(
+            "bad-samples", f"{_shown_path(path)} does not end in {either(ENDINGS)}. Rename it to what it is."
+        )
     return [path]
 
 
-def _in_folder(folder: Path, root: Path | None) -> list[Path]:
+def _samples_in_folder(folder: Path, root: Path | None) -> list[Path]:
     try:
-        found = sorted(one for one in folder.iterdir() if ending_of(one) and not _NOT_SAMPLES.match(one.name))
+        found = sorted(path for path in folder.iterdir() if ending_of(path) and not _NOT_SAMPLES.match(path.name))
     except OSError as error:
-        raise InputError("no-such-path", f"{_shown(folder)} cannot be read: {error.strerror}.") from None
+        raise InputError("no-such-path", f"{_shown_path(folder)} cannot be read: {error.strerror}.") from None
     base = root if root is not None and is_inside(folder.resolve(), root.resolve()) else folder
-    return [_followed(one, base) for one in found if one.is_file()]
+    return [_followed(path, base) for path in found if path.is_file()]
 
 
 def _content(file: Path) -> bytes:
@@ -193,7 +203,7 @@ def _content(file: Path) -> bytes:
         with file.open("rb") as opening:
             return opening.read(LARGEST_FILE + 1)
     except OSError as error:
-        raise InputError("no-such-path", f"{_shown(file)} cannot be read: {error.strerror}.") from None
+        raise InputError("no-such-path", f"{_shown_path(file)} cannot be read: {error.strerror}.") from None
 
 
 def _repeated_ids(root: SourceNode, file: str, ids: dict[str, str]) -> Iterator[tuple[int, str]]:
@@ -209,7 +219,7 @@ def _repeated_ids(root: SourceNode, file: str, ids: dict[str, str]) -> Iterator[
 
 def _refusal(path: Path, problems: list[str]) -> InputError:
     count = f"{len(problems)} problems" if len(problems) > 1 else "1 problem"
-    lines = [f"{_shown(path)} cannot be used: {count}. Nothing was run."]
+    lines = [f"{_shown_path(path)} cannot be used: {count}. Nothing was run."]
     lines += [f"  {problem}" for problem in problems[:MOST_SHOWN]]
     if len(problems) > MOST_SHOWN:
         lines.append(f"  and {len(problems) - MOST_SHOWN} more")
@@ -224,7 +234,7 @@ def _sha256(path: Path, contents: dict[Path, bytes]) -> str:
     return hashlib.sha256(contents[path]).hexdigest()
 
 
-def _shown(path: Path) -> str:
+def _shown_path(path: Path) -> str:
     """The path in messages: from the current folder where it is inside."""
     absolute = Path(os.path.abspath(path))
     try:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-DEPTH = 64  # nested lists and objects; a samples file needs about ten
+MOST_DEPTH = 64  # nested lists and objects; a samples file needs about ten
 LONGEST_NUMBER = 300  # characters; no number that a person writes has more
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
-_STRAY = {  # what begins with this sign, and belongs elsewhere
+_MISPLACED = {  # what begins with this sign, and belongs elsewhere
     "": "the file ends in the middle",
     "/": "JSON has no comments: remove it, or use YAML",
     "#": "JSON has no comments: remove it, or use YAML",
@@ -79,7 +79,7 @@ def line_finder(text: str, first: int = 1) -> Callable[[int], int]:
 
 
 def checked_text(text: str, line: int) -> str:
-    """The text, where every program can take it."""
+    """Return the text. Raises UnreadableError for a character that not every program can take."""
     if "\0" in text:
         raise UnreadableError(line, "a text contains a NUL character")
     if not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text):
@@ -89,7 +89,7 @@ def checked_text(text: str, line: int) -> str:
 
 def too_deep(line: int) -> UnreadableError:
     """The error for nesting beyond the limit."""
-    return UnreadableError(line, f"lists and objects are nested more than {DEPTH} deep")
+    return UnreadableError(line, f"lists and objects are nested more than {MOST_DEPTH} deep")
 
 
 def json_node(text: str, first_line: int = 1) -> SourceNode:
@@ -98,7 +98,7 @@ def json_node(text: str, first_line: int = 1) -> SourceNode:
     try:
         json.loads(text, parse_int=str)  # which takes any number of digits
     except json.JSONDecodeError as error:
-        at, message = _explained(text, error)
+        at, message = _mistake(text, error)
         raise UnreadableError(line_of(at), f"{message} (not valid JSON)") from None
     except RecursionError:
         pass  # the pass over the tokens stops at the depth limit, and knows the line
@@ -113,7 +113,7 @@ def _node(
     opening, line = first.group(), line_of(first.start())
     if opening not in ("[", "{"):
         return SourceNode(_scalar(opening, line), line)
-    if depth >= DEPTH:
+    if depth >= MOST_DEPTH:
         raise too_deep(line)
     node = SourceNode([] if opening == "[" else {}, line, depth=1)
     for token in tokens:
@@ -140,15 +140,15 @@ def _scalar(token: str, line: int) -> Any:
     return json.loads(token)
 
 
-def _explained(text: str, error: json.JSONDecodeError) -> tuple[int, str]:
+def _mistake(text: str, error: json.JSONDecodeError) -> tuple[int, str]:
     """Return the position and the kind of a mistake; frequent mistakes are explained in our words."""
     sign, before = text[error.pos : error.pos + 1], text[: error.pos].rstrip()
     if sign in ("]", "}") and before.endswith(","):
         return len(before) - 1, f"JSON has no comma before {sign}"
     if error.msg.startswith("Invalid control character"):
         return error.pos, "a text contains a line break or a tab: write \\n or \\t"
-    stray = _STRAY.get(sign) if error.msg.startswith("Expecting") else None
-    return error.pos, stray or error.msg.removesuffix(" at")
+    misplaced = _MISPLACED.get(sign) if error.msg.startswith("Expecting") else None
+    return error.pos, misplaced or error.msg.removesuffix(" at")
 
 
 def pointed(value: Any, pointer: str) -> object:
@@ -159,7 +159,7 @@ def pointed(value: Any, pointer: str) -> object:
         if isinstance(value, dict):
             value = value.get(step)
         elif isinstance(value, list) and step.isascii() and step.isdecimal() and int(step[:9]) < len(value):
-            value = value[int(step[:9])]
+            value = value[int(step[:9])]  # 9 digits: more than any list has, and quick to convert
         else:
             return None
     return value

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 SECONDS = 2.0  # that one pattern may take on one answer
 DEFAULT_FLAGS = "i"
-LONGEST = 5_000  # characters of a pattern
-REPEATS = 100_000  # that counts like {3} may multiply to: compiling takes memory for each
+MOST_CHARACTERS = 5_000  # characters of a pattern
+MOST_REPEATS = 100_000  # that counts like {3} may multiply to: compiling takes memory for each
 
 _FLAGS = frozenset("dgimsuvy")
 _WORD = "A-Za-z0-9_"
@@ -83,8 +83,8 @@ def _compiled(pattern: str, flags: str) -> regex.Pattern[str]:
             raise ValueError(f"there is no flag {flag!r}; the flags are i, m, s, g, u, v, y and d")
     if len(set(flags)) < len(flags):
         raise ValueError(f"a flag is repeated: {flags!r}")
-    if len(pattern) > LONGEST:
-        raise ValueError(f"it has {len(pattern):,} characters, more than {LONGEST:,}")
+    if len(pattern) > MOST_CHARACTERS:
+        raise ValueError(f"it has {len(pattern):,} characters, more than {MOST_CHARACTERS:,}")
     translated = _translated(pattern, flags)
     try:
         return regex.compile(translated, regex.VERSION0 | (regex.IGNORECASE if "i" in flags else 0))
@@ -95,17 +95,18 @@ def _compiled(pattern: str, flags: str) -> regex.Pattern[str]:
 
 
 def _translated(pattern: str, flags: str) -> str:
-    many, has_unicode = "m" in flags, "u" in flags or "v" in flags
+    """Return the pattern in the dialect of `regex`; what the flags mean is written into it."""
+    is_multiline, has_unicode = "m" in flags, "u" in flags or "v" in flags
     signs = {
-        "^": f"(?<![^{_BREAK}])" if many else r"\A",
-        "$": f"(?![^{_BREAK}])" if many else r"\Z",
+        "^": f"(?<![^{_BREAK}])" if is_multiline else r"\A",
+        "$": f"(?![^{_BREAK}])" if is_multiline else r"\Z",
         ".": r"[\s\S]" if "s" in flags else f"[^{_BREAK}]",
         "{": r"\{",  # a brace that counts nothing is itself, and never the fuzzy matching of `regex`
         "}": r"\}",
     }
     parts = list(_PART.finditer(pattern))
-    if math.prod(max(1, int(part["times"][:9])) for part in parts if part["times"]) > REPEATS:
-        raise ValueError(f"it repeats something more than {REPEATS:,} times")
+    if math.prod(max(1, int(part["times"][:9])) for part in parts if part["times"]) > MOST_REPEATS:
+        raise ValueError(f"it repeats something more than {MOST_REPEATS:,} times")
     return "".join(_part(part, signs, has_unicode) for part in parts)
 
 
@@ -124,13 +125,14 @@ def _class(found: re.Match[str], has_unicode: bool) -> str:
     if not found["inside"]:
         return r"[\s\S]" if found["negated"] else r"(?!)"
 
-    def part(one: re.Match[str]) -> str:
-        return r"\[" if one[0] == "[" else _escaped(one, _CLASS_ESCAPES, has_unicode)
+    def part(inside: re.Match[str]) -> str:
+        return r"\[" if inside[0] == "[" else _escaped(inside, _CLASS_ESCAPES, has_unicode)
 
     return f"[{found['negated']}{_CLASS_PART.sub(part, found['inside'])}]"
 
 
 def _escaped(found: re.Match[str], meanings: dict[str, str], has_unicode: bool) -> str:
+    """Translate an escape: a code, a property, a named group, or a sign after a backslash."""
     if found["code"]:
         return _coded(found["code"])
     if found["property"] and has_unicode:

@@ -32,7 +32,8 @@ _PROVENANCES = ("human", "llm-generated", "production-trace", "rule-generated")
 _VERSIONS = ("omk.eval-sample-set/v1", "omk.eval-sample-set/v2", "omk.eval-sample-set/v3")
 
 
-def _when(types: list[str], fields: Schema) -> Schema:
+def _for_types(types: list[str], fields: Schema) -> Schema:
+    """Return the rule that assertions of these types have to fit the schema `fields`."""
     of_types = {"type": "object", "properties": {"type": {"enum": types}}, "required": ["type"]}
     return {"if": of_types, "then": fields}
 
@@ -45,26 +46,26 @@ def _by_name(items: Schema) -> Schema:
 def _with_reference(context: str, name: str) -> Schema:
     """Assertions that compare with a context need a reference of their own where the member `context` is not there."""
     message = f"compares the answer with a text: give it a reference, or the sample {name}"
-    own = {"properties": {"reference": TEXT}, "required": ["reference"], "errorMessage": message}
+    with_reference = {"properties": {"reference": TEXT}, "required": ["reference"], "errorMessage": message}
     return {
         "if": {"properties": {context: TEXT}, "required": [context]},
-        "else": {"properties": {"assertions": {"items": _when(list(WITH_CONTEXT), own)}}},
+        "else": {"properties": {"assertions": {"items": _for_types(list(WITH_CONTEXT), with_reference)}}},
     }
 
 
 def _type_rules() -> list[Schema]:
     """Return the schema rules for the fields of each assertion type; types with the same fields share a rule."""
     by_fields: dict[str, list[str]] = {}
-    for one in TYPES.values():
-        by_fields.setdefault(json.dumps(one.fields), []).append(one.name)
-    not_in_sets = [one.name for one in TYPES.values() if one.decided_by]
-    child = _when(not_in_sets, refused("is decided by a judge or a program and cannot be in a set"))
+    for type_ in TYPES.values():
+        by_fields.setdefault(json.dumps(type_.fields), []).append(type_.name)
+    not_in_sets = [type_.name for type_ in TYPES.values() if type_.decided_by]
+    child = _for_types(not_in_sets, refused("is decided by a judge or a program and cannot be in a set"))
     in_set = {
         "properties": {"children": {"items": child}},
         "not": {"properties": {"children": {"const": []}}},
         "errorMessage": "needs children, a list of assertions",
     }
-    return [*(_when(types, json.loads(fields)) for fields, types in by_fields.items()), _when([SET], in_set)]
+    return [*(_for_types(types, json.loads(fields)) for fields, types in by_fields.items()), _for_types([SET], in_set)]
 
 
 _ASSERTIONS: Schema = {"type": "array", "items": {"$ref": "#/$defs/assertion"}}

@@ -80,8 +80,8 @@ class EvalSample(msgspec.Struct, frozen=True, kw_only=True):
             longest = max((len(run) for run in re.findall("`+", self.context)), default=0)
             fence = "`" * max(3, longest + 1)
             parts.append(f"{fence}\n{self.context.rstrip()}\n{fence}")
-        if given := str(self.environment):
-            parts.append(given)
+        if environment := str(self.environment):
+            parts.append(environment)
         return "\n\n".join(parts)
 
 
@@ -100,10 +100,10 @@ class SampleSet(msgspec.Struct, frozen=True):
     def held_out(self, share: float) -> list[str]:
         """Return the ids of a share of the samples, chosen by hash; samples of one session stay together."""
         groups: dict[str, list[str]] = {}
-        for one in self.samples:
-            groups.setdefault(one.session or one.id, []).append(one.id)
-        wanted, found = round(share * len(self.samples)), list[str]()
-        for name in sorted(groups, key=lambda one: hashlib.sha256(one.encode("utf-8", "replace")).digest()):
-            if len(found) < wanted:
-                found += groups[name]
-        return found
+        for sample in self.samples:
+            groups.setdefault(sample.session or sample.id, []).append(sample.id)
+        count, held_out = round(share * len(self.samples)), list[str]()
+        for name in sorted(groups, key=lambda name: hashlib.sha256(name.encode("utf-8", "replace")).digest()):
+            if len(held_out) < count:
+                held_out += groups[name]
+        return held_out

@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 
 from knowbound.evals.samples.nodes import (
-    DEPTH,
     LONGEST_NUMBER,
+    MOST_DEPTH,
     SourceNode,
     UnreadableError,
     checked_text,
@@ -39,19 +39,21 @@ def yaml_node(text: str) -> SourceNode:
 
 
 class _Composer:
+    """Builds the nodes of a text from the events of the parser."""
+
     def __init__(self, text: str) -> None:
         self.text = text
         self.line_of = line_finder(text)
-        self.hides = any(sign in text for sign in _BREAKS)
-        self.events: Iterator[Any] = yaml.parse(text.translate(_HIDE) if self.hides else text, Loader=_LOADER)
-        self.anchors: dict[str, tuple[SourceNode, int]] = {}
-        self.count = 0
+        self.hides_breaks = any(sign in text for sign in _BREAKS)
+        self.events: Iterator[Any] = yaml.parse(text.translate(_HIDE) if self.hides_breaks else text, Loader=_LOADER)
+        self.anchors: dict[str, tuple[SourceNode, int]] = {}  # the node of an anchor, and how many values it has
+        self.count = 0  # values so far
 
     def document(self) -> SourceNode:
         try:
             return self._only_document()
         except yaml.MarkedYAMLError as error:
-            raise self._explained(error) from None
+            raise self._syntax_error(error) from None
         except yaml.reader.ReaderError as error:
             line = self.line_of(error.position)
             raise UnreadableError(line, "there is a control character in the text (not valid YAML)") from None
@@ -69,14 +71,15 @@ class _Composer:
         return root
 
     def _node(self, event: Any, depth: int) -> SourceNode:
-        line, before = self._line(event.start_mark), self.count
+        """Return the node that begins with an event; an alias is the node of its anchor, counted again."""
+        line, count_before = self._line(event.start_mark), self.count
         self.count += 1
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:
                 raise UnreadableError(line, f"*{event.anchor} refers to nothing, or to itself")
             node, size = self.anchors[event.anchor]
             self.count += size
-            if depth + node.depth > DEPTH:
+            if depth + node.depth > MOST_DEPTH:
                 raise too_deep(line)
         else:
             _refuse_other_tags(event, line)
@@ -86,7 +89,7 @@ class _Composer:
                 line, f"the file has more than {MOST_VALUES:,} values, most of them by aliases (*name)"
             )
         if event.anchor and not isinstance(event, yaml.AliasEvent):
-            self.anchors[event.anchor] = node, self.count - before
+            self.anchors[event.anchor] = node, self.count - count_before
         return node
 
     def _value(self, event: Any, line: int, depth: int) -> SourceNode:
@@ -94,8 +97,8 @@ class _Composer:
             text = checked_text(self._text(event), line)
             if not event.implicit[0] or event.tag == f"{_TAG}str":
                 return SourceNode(text, line)
-            return SourceNode(_meaning(text), line, written=text)
-        if depth >= DEPTH:
+            return SourceNode(_scalar_value(text), line, written=text)
+        if depth >= MOST_DEPTH:
             raise too_deep(line)
         return self._list(line, depth) if isinstance(event, yaml.SequenceStartEvent) else self._object(line, depth)
 
@@ -107,7 +110,7 @@ class _Composer:
 
     def _object(self, line: int, depth: int) -> SourceNode:
         node = SourceNode({}, line, depth=1)
-        merged: list[tuple[str, int, SourceNode]] = []
+        merged: list[tuple[str, int, SourceNode]] = []  # by `<<`: the object's own members win
         for event in self._until(yaml.MappingEndEvent):
             key_line = self._line(event.start_mark)
             if not isinstance(event, yaml.ScalarEvent):
@@ -130,9 +133,9 @@ class _Composer:
             yield event
 
     def _text(self, event: Any) -> str:
-        return str(event.value.translate(_SHOW) if self.hides else event.value)
+        return str(event.value.translate(_SHOW) if self.hides_breaks else event.value)
 
-    def _explained(self, error: yaml.MarkedYAMLError) -> UnreadableError:
+    def _syntax_error(self, error: yaml.MarkedYAMLError) -> UnreadableError:
         mark, message = error.problem_mark or error.context_mark, error.problem or "something is misplaced"
         if mark is not None and self.text[mark.index : mark.index + 1] == "\t":
             message = "there is a tab where YAML needs spaces"
@@ -172,7 +175,7 @@ _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
 
-def _meaning(text: str) -> bool | int | float | str | None:
+def _scalar_value(text: str) -> bool | int | float | str | None:
     """A plain scalar by YAML 1.2's core schema; anything else is text, dates too."""
     if text in _WORDS:
         return _WORDS[text]

@@ -74,7 +74,8 @@ class CallSignals:
         self._failed = failed_as_specified if as_specified else is_failed_search
         self._repeats = _Repeats(repeat_at_least)
         self._project = ""
-        self._prompts: list[str] = []  # looked through for a path when reading it fails
+        self._prompt_characters = 0
+        self._prompts: deque[str] = deque()  # looked through for a path when reading it fails
         self._endings = Endings()
         self._last_words = ""  # the main agent's last words
         self.misses_in_step = 0  # misses of the last step, also those similar to an earlier miss
@@ -96,8 +97,9 @@ class CallSignals:
         self._endings.begin_turn(self._last_words, text)
         self._last_words = ""
         self._prompts.append(text[:_MOST_PROMPT])
-        while sum(map(len, self._prompts)) > _MOST_PROMPTS:
-            self._prompts.pop(0)
+        self._prompt_characters += len(self._prompts[-1])
+        while self._prompt_characters > _MOST_PROMPTS:
+            self._prompt_characters -= len(self._prompts.popleft())
 
     def step(self, step: Step, number: int, new: NewSignal) -> list[Signal]:
         """The new events of a step; `new` makes a signal of its session, turn and sample."""

@@ -30,7 +30,7 @@ from bench.labels import SHARED
 from knowbound.codebase.tree import SourceTree
 from knowbound.core.evidence import SUCCESS, Investigation
 from knowbound.evals.knowledge import DOCUMENTS, files_of
-from knowbound.evidence.investigate import investigate, names_alone
+from knowbound.evidence.investigate import has_only_names, investigate
 from knowbound.evidence.plan import read_plan
 from knowbound.evidence.understanding import ask_plan
 from knowbound.judge.models.asking import Asker
@@ -100,7 +100,7 @@ def ask_investigations(asker: Asker) -> tuple[int, int]:
     """Ask every question, for recordings."""
     done = unplanned = 0
     for case in cases(Path(os.environ["KNOWBOUND_TREES"]), os.environ.get("KNOWBOUND_PART", "")):
-        if not names_alone(read_plan(case.question)):  # ask for the plan first: without one there is nothing to read
+        if not has_only_names(read_plan(case.question)):  # ask for the plan first: without one there is nothing to read
             tree = SourceTree(Path(os.path.realpath(case.root)), time.monotonic() + _SECONDS, case.only)
             if ask_plan(case.question, tree, asker) is None:
                 unplanned += 1

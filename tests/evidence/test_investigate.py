@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from knowbound.cli.main import knowbound, main
 from knowbound.core.evidence import Confidence, Quality
-from knowbound.evidence.investigate import investigate, names_alone
+from knowbound.evidence.investigate import has_only_names, investigate
 from knowbound.evidence.plan import read_plan
 from knowbound.evidence.producers import every_producer
 from tests.evidence_trees import AGENT, HANDBOOK, SHOP, plant
@@ -118,8 +118,8 @@ def test_uses_are_calls_with_their_function_then_imports(tmp_path: Path) -> None
         ("thanks!", False),
     ],
 )
-def test_a_question_about_names_alone_needs_no_model(question: str, is_alone: bool) -> None:
-    assert names_alone(read_plan(question)) is is_alone
+def test_a_question_about_has_only_names_needs_no_model(question: str, is_alone: bool) -> None:
+    assert has_only_names(read_plan(question)) is is_alone
 
 
 def test_a_passage_with_few_words_of_the_question_is_not_probable(shop: Path) -> None:

@@ -28,46 +28,47 @@ from knowbound.evidence.producers.passages import best_line, ranked_for
 from knowbound.evidence.producers.read import why_unfit
 from knowbound.text.terms import split_words
 
-_SOURCES = 20
-_RESOLVED = "references"
+_MOST_SOURCES = 20
+_RESOLVED = "references"  # the tool that resolves names in the syntax tree
 _NEAR_LINES = 25
 _SEARCHES = frozenset({EvidenceClass.FILE_SEARCH})
 _MOST_NEAR = 5
-_FEWEST, _MOST_WORDS = 2, 0.66  # words of the question that a probable place has at least
-_ALIKE = 0.72  # below this, two names have nothing to do with each other
+_FEWEST_WORDS, _WORD_SHARE = 2, 0.66  # of the question's words, that a probable place has at least
+_NAME_SIMILARITY = 0.72  # below this, two names have nothing to do with each other
 _NAMES = frozenset({TermKind.IDENTIFIER, TermKind.OPTION, TermKind.QUOTE, TermKind.PHRASE, TermKind.FILE})
 
 
 def cite(plan: Plan, entries: Sequence[Evidence], tree: SourceTree) -> tuple[CitedSource, ...]:
     """Return the sources of an answer, best first: what the reader confirmed, then what else the search found."""
     if plan.terms and plan.terms[0].focus is Focus.USES and len(plan.terms) == 1:
-        used = _uses(plan.terms[0], entries, tree)
-        if used:
-            return tuple(used[:_SOURCES])
+        uses = _uses(plan.terms[0], entries, tree)
+        if uses:
+            return tuple(uses[:_MOST_SOURCES])
     best: dict[str, CitedSource] = {}
     for term in plan.terms:
-        read = {place.path for entry in entries if entry.cls is EvidenceClass.FILE_CONTENT and entry.target == term.text
+        confirmed = {place.path for entry in entries
+                if entry.cls is EvidenceClass.FILE_CONTENT and entry.target == term.text
                 for place in entry.places if entry.quality.reaches(Quality.MODERATE)}  # fmt: skip
         places = _nearest_first(plan, term, _strong_places(term, entries), tree)
-        for place, entry in sorted(places, key=lambda found: found[0].path not in read):
+        for place, entry in sorted(places, key=lambda found: found[0].path not in confirmed):
             best.setdefault(place.path, _cited(place, entry, tree, term.text))
     if not plan.terms or not best:
         for entry in entries:
             for place in entry.places if entry.quality.reaches(Quality.MODERATE) and entry.cls not in PER_TERM else ():
                 best.setdefault(place.path, _cited(place, entry, tree))
-    return tuple(list(best.values())[:_SOURCES])
+    return tuple(list(best.values())[:_MOST_SOURCES])
 
 
 def answer_of(sources: Sequence[CitedSource], entries: Sequence[Evidence]) -> GivenAnswer | None:
-    """The first cited line; where no file is cited, what the authority says."""
+    """Return the first cited line; if no file is cited, the note of an authority; None without both."""
     first = next((source for source in sources if source.text), None)
     if first is not None:
         return GivenAnswer(first.text, first.path, first.line)
-    said = next((entry for entry in entries if entry.quality.reaches(Quality.MODERATE) and entry.note), None)
-    if said is None:
+    noted = next((entry for entry in entries if entry.quality.reaches(Quality.MODERATE) and entry.note), None)
+    if noted is None:
         return None
-    place = said.places[0] if said.places else Place("")
-    return GivenAnswer(said.note, place.path, place.line)
+    place = noted.places[0] if noted.places else Place("")
+    return GivenAnswer(noted.note, place.path, place.line)
 
 
 def _strong_places(term: Term, entries: Sequence[Evidence]) -> list[tuple[Place, Evidence]]:
@@ -88,11 +89,11 @@ def _nearest_first(
     resolved = any(entry.tool == _RESOLVED for _, entry in places)
     if resolved or term.kind not in (TermKind.PHRASE, TermKind.QUOTE, TermKind.WORD) or len(places) < 2:
         return places
-    found: dict[tuple[str, int], int] = {}
-    for rank, near_by in enumerate(ranked_for(tree, plan.question, plan.words)):
-        for line in range(near_by.passage.first, near_by.passage.last + 1):
-            found.setdefault((near_by.passage.path, line), rank)
-    return sorted(places, key=lambda known: found.get((known[0].path, known[0].line), len(found)))
+    rank_of_line: dict[tuple[str, int], int] = {}
+    for rank, ranked in enumerate(ranked_for(tree, plan.question, plan.words)):
+        for line in range(ranked.passage.first, ranked.passage.last + 1):
+            rank_of_line.setdefault((ranked.passage.path, line), rank)
+    return sorted(places, key=lambda found: rank_of_line.get((found[0].path, found[0].line), len(rank_of_line)))
 
 
 def _cited(place: Place, entry: Evidence, tree: SourceTree, target: str = "") -> CitedSource:
@@ -125,11 +126,12 @@ def _uses(term: Term, entries: Sequence[Evidence], tree: SourceTree) -> list[Cit
         outline = outline_of(path, text)
         for use in sorted((use for name in names for use in occurrences(text, path, name)), key=lambda use: use.line):
             mark = SOURCE_RANK_WORDS[source_rank(path)]
-            if use.role is NameRole.DEFINITION or use.role is NameRole.TEXT:
+            if use.role in (NameRole.DEFINITION, NameRole.TEXT):
                 continue
-            inside = _inside(outline, use.line)
-            recursive = any(inside.endswith((f" {name}", f".{name}")) for name in names)
-            why = f"{use.role} {inside}".strip() + (f" ({mark})" if mark else "")
+            enclosing = _enclosing_definition(outline, use.line)
+            # A call in its own definition tells a reader less than any other call.
+            recursive = any(enclosing.endswith((f" {name}", f".{name}")) for name in names)
+            why = f"{use.role} {enclosing}".strip() + (f" ({mark})" if mark else "")
             cited = CitedSource(path, use.line, f"references: {why}", tree.line(path, use.line))
             by_role = {NameRole.CALL: calls, NameRole.IMPORT: imports}
             (others if recursive else by_role.get(use.role, others)).append(cited)
@@ -140,8 +142,8 @@ def _uses(term: Term, entries: Sequence[Evidence], tree: SourceTree) -> list[Cit
     ]
 
 
-def _inside(outline: Iterable[Outlined], line: int) -> str:
-    """The innermost definition that a line is in."""
+def _enclosing_definition(outline: Iterable[Outlined], line: int) -> str:
+    """Return the words for the innermost definition that a line is in."""
     holding = [outlined for outlined in outline if outlined.line <= line <= outlined.last]
     if not holding:
         return "at the top of the file"
@@ -155,7 +157,7 @@ def nearest(plan: Plan, unmet: Iterable[str], entries: Sequence[Evidence], tree:
     lacking = frozenset(unmet)
     terms = [term for term in plan.terms if term.text in lacking] or list(plan.terms)
     found: dict[str, Place] = {}
-    for place in (*_close_places([*terms, *plan.proposed], entries, tree), *_passages(plan, tree)):
+    for place in (*_close_places([*terms, *plan.proposed], entries, tree), *_places_by_ranking(plan, tree)):
         if place.path not in found and len(found) < 2 * _MOST_NEAR:
             found[place.path] = place
     order = sorted(found.values(), key=lambda place: bool(why_unfit(place.path, plan.question)))[:_MOST_NEAR]
@@ -174,7 +176,7 @@ def probable(
     if not places or why_unfit(places[0].path, plan.question):
         return None
     first = places[0]
-    named = any(
+    is_found = any(
         entry.cls is EvidenceClass.FILE_SEARCH
         and entry.quality.reaches(Quality.MODERATE)
         and first.path in entry.sources
@@ -184,8 +186,8 @@ def probable(
     wanted = {
         word_stem(part) for term in plan.terms for word in (*term.words, *term.names) for part in split_words(word)
     }
-    has = wanted & (frozenset(around.words) | around.head) if around else frozenset()
-    if not named and (len(has) < _FEWEST or len(has) < _MOST_WORDS * len(wanted)):
+    shared = wanted & (frozenset(around.words) | around.head) if around else frozenset()
+    if not is_found and (len(shared) < _FEWEST_WORDS or len(shared) < _WORD_SHARE * len(wanted)):
         return None
     return CitedSource(first.path, first.line, reason, first.text)
 
@@ -203,24 +205,25 @@ def _close_places(terms: Sequence[Term], entries: Sequence[Evidence], tree: Sour
             ):
                 yield from entry.places[:_MOST_NEAR]
         if term.kind is TermKind.FILE:
-            yield from (Place(path) for path in _alike_files(term.text, tree.files))
+            yield from (Place(path) for path in _files_with_similar_name(term.text, tree.files))
 
 
-def _passages(plan: Plan, tree: SourceTree) -> Iterator[Place]:
+def _places_by_ranking(plan: Plan, tree: SourceTree) -> Iterator[Place]:
     stems = [word_stem(word) for word in plan.words]
     for ranked in ranked_for(tree, plan.question, plan.words)[:40] if plan.words else ():
         yield Place(ranked.passage.path, best_line(ranked.passage, stems), ranked.passage.name)
 
 
-def _alike_files(name: str, files: Sequence[str]) -> list[str]:
-    base = name.rpartition("/")[2].lower()
-    stem_ = base.partition(".")[0]
-    matcher = SequenceMatcher(b=base)
+def _files_with_similar_name(name: str, files: Sequence[str]) -> list[str]:
+    """Return the files whose names are most like a file name, best first; the same stem counts as equal."""
+    wanted_name = name.rpartition("/")[2].lower()
+    wanted_stem = wanted_name.partition(".")[0]
+    matcher = SequenceMatcher(b=wanted_name)
     scored = []
     for path in files:
         other = path.rpartition("/")[2].lower()
         matcher.set_seq1(other)
-        ratio = 1.0 if other.partition(".")[0] == stem_ else matcher.quick_ratio()
-        if ratio >= _ALIKE:
+        ratio = 1.0 if other.partition(".")[0] == wanted_stem else matcher.quick_ratio()
+        if ratio >= _NAME_SIMILARITY:
             scored.append((-ratio, source_rank(path), path))
     return [path for *_, path in sorted(scored)[:_MOST_NEAR]]

@@ -47,7 +47,7 @@ from knowbound.evidence.producers import every_producer
 from knowbound.evidence.producers.ci import definition_of_pipeline
 from knowbound.evidence.producers.protocol import CallLimits, Context, Producer
 from knowbound.evidence.producers.read import MODEL_ONLY
-from knowbound.evidence.understanding import Understood, ask_plan, is_read, understand
+from knowbound.evidence.understanding import Understood, ask_plan, needs_reading, understand
 from knowbound.files import Walk, links_not_followed
 from knowbound.judge.choice import judge_for
 from knowbound.judge.models.asking import Asker
@@ -63,8 +63,8 @@ _LONGEST_QUESTION = 4000
 _MOST_NEAR = 5
 _HIGH = (Confidence.HIGH, Confidence.COMPLETE)  # never of an answer that lacks evidence
 _EXACT = frozenset({TermKind.IDENTIFIER, TermKind.FILE, TermKind.OPTION})  # names that rules resolve for certain
-_WHETHER = re.compile(r"^\W*(?:is|are|was|were|do|does|did|has|have|can|will)\b", re.I)
-_FEARS = re.compile(
+_YES_NO_QUESTION = re.compile(r"^\W*(?:is|are|was|were|do|does|did|has|have|can|will)\b", re.I)
+_ASKS_FOR_FAILURE = re.compile(
     r"\b(?:fail\w*|broken?|breaks?|red|errors?|dirty|uncommitted|untracked|problems?|not)\b|n't\b", re.I
 )
 
@@ -101,23 +101,21 @@ def investigate(
     tools = every_producer() if producers is None else producers
     found = _by_model(plan, tools, context, calls, asker) if asker else _by_rules(plan, tools, context, calls)
     if found.outcome == INSUFFICIENT:
-        found = msgspec.structs.replace(found, notes=(*found.notes, *_links_out(folder)))
+        found = msgspec.structs.replace(found, notes=(*found.notes, *_note_on_links_out(folder)))
     return _without_secrets(found)
 
 
 def _by_rules(plan: Plan, tools: Sequence[Producer], context: Context, calls: int) -> Investigation:
     """Answer by rules alone; proposed terms widen what is shown, and prove nothing that nobody has read."""
     collected = collect(plan, plan.needs, tools, context, calls)
-    own = set(plan.targets)
-    if gaps_of(plan.needs, plan.targets, entries_that_count(collected.entries)) and PER_TERM & {
-        need.cls for need in plan.needs
-    }:
-        more = [term for term in plan.proposed if term.text not in own]
-        collected.join(search(more, plan, tools, context, calls))
+    gaps = gaps_of(plan.needs, plan.targets, entries_that_count(collected.entries))
+    if gaps and PER_TERM & {need.cls for need in plan.needs}:
+        only_proposed = [term for term in plan.proposed if term.text not in plan.targets]
+        collected.join(search(only_proposed, plan, tools, context, calls))
     return _concluded(plan, Understood(collected), context.tree)
 
 
-def names_alone(plan: Plan) -> bool:
+def has_only_names(plan: Plan) -> bool:
     """Report whether a question is about names alone, which rules may resolve for certain."""
     is_exact = bool(plan.terms) and all(term.kind in _EXACT for term in plan.terms)
     return is_exact and plan.intent not in MODEL_ONLY
@@ -125,7 +123,7 @@ def names_alone(plan: Plan) -> bool:
 
 def _by_model(plan: Plan, tools: Sequence[Producer], context: Context, calls: int, asker: Asker) -> Investigation:
     """Answer with a model's plan and reading; names that rules resolve for certain need neither."""
-    if names_alone(plan):
+    if has_only_names(plan):
         found = _by_rules(plan, tools, context, calls)
         if found.confidence is Confidence.COMPLETE:
             return found
@@ -135,7 +133,7 @@ def _by_model(plan: Plan, tools: Sequence[Producer], context: Context, calls: in
         return msgspec.structs.replace(found, notes=(*found.notes, "The model gave no plan: rules alone answered."))
     if planned.intent is Intent.CHAT:
         return chat_investigation(plan.question)
-    if not is_read(planned):
+    if not needs_reading(planned):
         return _by_rules(planned, tools, context, calls)
     understood = understand(planned, tools, context, calls, asker)
     if understood.problem and not understood.sentences:
@@ -145,16 +143,16 @@ def _by_model(plan: Plan, tools: Sequence[Producer], context: Context, calls: in
 
 
 def _without_secrets(found: Investigation) -> Investigation:
-    """Files are quoted and named in an answer, and it is stored and shown."""
+    """Redact an answer: it quotes and names files, and is stored and shown."""
     given = msgspec.to_builtins(found)
     redacted = redact_value(given)
     return found if redacted == given else msgspec.convert(redacted, Investigation)
 
 
-def _links_out(root: Path) -> tuple[str, ...]:
+def _note_on_links_out(root: Path) -> tuple[str, ...]:
     """Return a note about links out of the root, which were not searched: the answer may be there."""
     walk = Walk(root, ignored=IGNORED_IN_SOURCES)
-    deque(islice(walk, MOST_ENTRIES), maxlen=0)
+    deque(islice(walk, MOST_ENTRIES), maxlen=0)  # walking fills `walk.outside`
     return (f"{links_not_followed(walk.outside, root)}.",) if walk.outside else ()
 
 
@@ -183,7 +181,7 @@ def investigate_and_keep(
 
 
 def newest_investigation(settings: Settings) -> Investigation | None:
-    """The investigation that was stored last, where it is the newest run."""
+    """Return the stored investigation if it is the newest run of all kinds; None otherwise."""
     store = Observed(settings.home)
     kept = store.run("investigation", Investigation) if store.newest_kind() == "investigation" else None
     return kept[0] if kept else None
@@ -199,15 +197,12 @@ def _concluded(plan: Plan, understood: Understood, tree: SourceTree, judge: str 
     unmet = dict.fromkeys(gap.target for gap in gaps if gap.target)
     places = list(understood.nearest) + (nearest(plan, unmet, entries, tree) if gaps and plan.words else [])
     places = list({place.path: place for place in reversed(places)}.values())[::-1]
-    maybe = None
+    probable_answer = None
     if gaps:
-        of_files = any(gap.cls in PER_TERM for gap in gaps)
-        reasons = [f"{gap.cls}: {gap.reason}." for gap in gaps if gap.reason and gap.cls not in PER_TERM]
-        lacking = _missing(plan, unmet, gaps) if of_files and not is_by_model else ()
-        said = ["No passage that was read answers it."] if is_by_model and of_files else []
-        explanation = " ".join([*said, *lacking, *reasons, explanation])
+        explanation = " ".join([*_why_insufficient(plan, gaps, unmet, is_by_model), explanation])
+    if any(gap.cls in PER_TERM for gap in gaps):
         reason = next((gap.reason for gap in gaps if gap.cls in PER_TERM and gap.reason), "the evidence is not enough")
-        maybe = probable(plan, places, entries, tree, reason) if of_files else None
+        probable_answer = probable(plan, places, entries, tree, reason)
     notes = [entry.note for entry in entries if entry.read_as]
     if tree.limited:
         notes.append(tree.limited)
@@ -226,7 +221,7 @@ def _concluded(plan: Plan, understood: Understood, tree: SourceTree, judge: str 
         sources=sources,
         answer=None if gaps else understood.answer or _authority_answer(plan, entries) or answer_of(sources, entries),
         nearest=tuple(places[:_MOST_NEAR]),
-        probable=maybe,
+        probable=probable_answer,
         by=judge,
         notes=tuple(dict.fromkeys(notes)),
         trail=tuple(collected.trail),
@@ -234,17 +229,26 @@ def _concluded(plan: Plan, understood: Understood, tree: SourceTree, judge: str 
 
 
 def _explained(gap: EvidenceGap, entries: Sequence[Evidence]) -> EvidenceGap:
-    """The gap with the reason that the best try gave."""
+    """Return the gap with the note of the last entry that reached its quality as the reason."""
     tried = [
         entry
         for entry in entries
         if entry.cls is gap.cls and entry.quality is gap.have and (not gap.target or entry.target == gap.target)
     ]
     reason = gap.reason or next((entry.note for entry in reversed(tried) if entry.note), "")
-    return EvidenceGap(gap.cls, gap.have, gap.need, gap.target, reason)
+    return msgspec.structs.replace(gap, reason=reason)
 
 
-def _missing(plan: Plan, unmet: dict[str, None], gaps: Sequence[EvidenceGap]) -> list[str]:
+def _why_insufficient(plan: Plan, gaps: Sequence[EvidenceGap], unmet: dict[str, None], is_by_model: bool) -> list[str]:
+    """Return a sentence for each reason why the evidence is not enough."""
+    reasons = [f"{gap.cls}: {gap.reason}." for gap in gaps if gap.reason and gap.cls not in PER_TERM]
+    if all(gap.cls not in PER_TERM for gap in gaps):
+        return reasons
+    of_files = ["No passage that was read answers it."] if is_by_model else _missing_terms(plan, unmet, gaps)
+    return [*of_files, *reasons]
+
+
+def _missing_terms(plan: Plan, unmet: dict[str, None], gaps: Sequence[EvidenceGap]) -> list[str]:
     """ "No `evidence gating` with enough evidence: without gating." for each term without it."""
     if not plan.terms and not unmet:
         return ["The question names nothing that could be looked for."]
@@ -269,9 +273,9 @@ def _authority_answer(plan: Plan, entries: Sequence[Evidence]) -> GivenAnswer | 
         return None
     best = {entry.cls: entry for entry in sorted(deciding, key=lambda entry: entry.quality.rank)}
     failing = [entry for entry in best.values() if entry.shows is Shows.FAILS]
-    said = "; ".join(entry.note.removeprefix("fails: ") for entry in failing or best.values())
+    words = "; ".join(entry.note.removeprefix("fails: ") for entry in failing or best.values())
     place = next((entry.places[0] for entry in failing or best.values() if entry.places), Place(""))
-    if _WHETHER.match(plan.question) and any(entry.shows for entry in best.values()):
-        asks_for_failure = _FEARS.search(plan.question) is not None  # "does it fail?": yes if it does
-        said = f"{'Yes' if bool(failing) == asks_for_failure else 'No'}: {said}"
-    return GivenAnswer(said[:1].upper() + said[1:], place.path, place.line)
+    if _YES_NO_QUESTION.match(plan.question) and any(entry.shows for entry in best.values()):
+        asks_for_failure = _ASKS_FOR_FAILURE.search(plan.question) is not None  # "does it fail?": yes if it does
+        words = f"{'Yes' if bool(failing) == asks_for_failure else 'No'}: {words}"
+    return GivenAnswer(words[:1].upper() + words[1:], place.path, place.line)

@@ -27,14 +27,14 @@ from knowbound.evidence.producers.repository import LogEntry, Repository, anywhe
 from knowbound.judge.models.questions import sendable
 from knowbound.text.printable import estimated_tokens
 
-_TOKENS, _OF_A_PASSAGE = 2_450, 300  # about 8,000 and 1,000 characters
+_MOST_TOKENS, _PASSAGE_TOKENS = 2_450, 300  # about 8,000 and 1,000 characters
 _LONGEST_LINE, _SHORTEST_LINE = 240, 3
 _Span: TypeAlias = tuple[str, int, int]  # path, first and last line
-_OF_A_TERM, _RANKED = 5, 14  # places of one term; passages by the ranking
-_FUSED = 10.0  # of reciprocal rank fusion: how little the first ranks differ
-_NEWEST, _BODY_LINES, _OF_A_NAME = 3, 3, 4  # commits and lines of a history
+_PLACES_OF_TERM, _RANKED_PASSAGES = 5, 14  # places of one term; passages by the ranking
+_FUSION_K = 10.0  # of reciprocal rank fusion: how little the first ranks differ
+_NEWEST_COMMITS, _BODY_LINES, _COMMITS_OF_NAME = 3, 3, 4  # commits and lines of a history
 _TRAILER = re.compile(r"[A-Z][\w-]*(?:-[Bb]y|-URL): |(?:PR|Refs?|Fixes|Closes)[: ]+\S+$")
-_FOLDERS, _TOP_FILES = 60, 30
+_MOST_FOLDERS, _MOST_TOP_FILES = 60, 30
 
 
 class ShownPassage(msgspec.Struct, frozen=True):
@@ -61,13 +61,14 @@ class ShownPassage(msgspec.Struct, frozen=True):
         """Return the line of the file on which a quotation begins; the place's own if it is unknown."""
         wanted = next((line.strip() for line in quote.splitlines() if len(line.strip()) > 2), "")
         for number, line in enumerate(self.text.split("\n"), self.first):
+            # A quotation may join two lines: a line that is long enough to tell may also be part of it.
             if wanted and self.first and (wanted in line or (len(line.strip()) > 8 and line.strip() in wanted)):
                 return number
         return self.place.line
 
 
 def passages_of_tree(
-    plan: Plan, entries: Sequence[Evidence], tree: SourceTree, without: Iterable[ShownPassage] = ()
+    plan: Plan, entries: Sequence[Evidence], tree: SourceTree, already_shown: Iterable[ShownPassage] = ()
 ) -> list[ShownPassage]:
     """Return the passages around what searches found and what the ranking puts first, best first."""
     scores: dict[_Span, float] = defaultdict(float)
@@ -79,56 +80,62 @@ def passages_of_tree(
             return
         around = passage_at(tree.root, place.path, max(1, place.line))
         first, last = (around.first, around.last) if around else (max(1, place.line - 10), place.line + 20)
-        key = (place.path, first, last)
-        scores[key] += worth / (_FUSED + rank)
-        places.setdefault(key, place)
-        if search is not None and search not in found_by[key]:
-            found_by[key].append(search)
+        span = (place.path, first, last)
+        scores[span] += worth / (_FUSION_K + rank)
+        places.setdefault(span, place)
+        if search is not None and search not in found_by[span]:
+            found_by[span].append(search)
 
     for number, entry in enumerate(entries):
         if entry.cls is not EvidenceClass.FILE_SEARCH or not entry.quality.reaches(Quality.MODERATE):
             continue
-        worth = 1.5 if entry.quality is Quality.STRONG else 0.8
+        # What is found exactly counts about twice; a place counts the less the more places the search found.
+        worth = (1.5 if entry.quality is Quality.STRONG else 0.8) / (1 + math.log10(max(1, entry.match_count)))
         by_file: dict[str, int] = {}
-        for rank, place in enumerate(entry.places[: 4 * _OF_A_TERM]):
+        for rank, place in enumerate(entry.places[: 4 * _PLACES_OF_TERM]):
             by_file[place.path] = by_file.get(place.path, 0) + 1
-            if by_file[place.path] <= 2 and len(by_file) <= _OF_A_TERM:
-                add(place, rank, worth / (1 + math.log10(max(1, entry.match_count))), number)
+            if by_file[place.path] <= 2 and len(by_file) <= _PLACES_OF_TERM:
+                add(place, rank, worth, number)
     own = [word for term in plan.terms for word in (*term.words, *term.names)]
     for words, worth in ((own, 1.5), (plan.words, 1.0)):
-        for rank, one in enumerate(ranked_for(tree, plan.question, words)[:_RANKED] if words else ()):
-            add(Place(one.passage.path, one.passage.line, one.passage.name), rank, worth)
+        for rank, ranked in enumerate(ranked_for(tree, plan.question, words)[:_RANKED_PASSAGES] if words else ()):
+            add(Place(ranked.passage.path, ranked.passage.line, ranked.passage.name), rank, worth)
     wanted = frozenset(word_stem(word) for word in plan.words)
-    lines = {line for one in without for line in one.lines}
+    spans = sorted(scores, key=lambda span: (-scores[span], span))
+    passages = (_cut(span, places[span], tree, tuple(found_by[span]), wanted) for span in spans)
+    return _new_within_budget(passages, {line for passage in already_shown for line in passage.lines})
+
+
+def _new_within_budget(passages: Iterable[ShownPassage], seen_lines: set[str]) -> list[ShownPassage]:
+    """Return the passages most of whose lines were not seen, in this or another file, as many as the tokens allow."""
     shown, tokens = list[ShownPassage](), 0
-    for key in sorted(scores, key=lambda key: (-scores[key], key)):
-        cut = _cut(key, places[key], tree, tuple(found_by[key]), wanted)
-        cost = estimated_tokens(cut.shown(len(shown)))
-        if 2 * len(cut.lines - lines) > len(cut.lines) and tokens + cost <= _TOKENS:  # not seen in this or another file
-            shown.append(cut)
-            lines |= cut.lines
+    for passage in passages:
+        cost = estimated_tokens(passage.shown(len(shown)))
+        if 2 * len(passage.lines - seen_lines) > len(passage.lines) and tokens + cost <= _MOST_TOKENS:
+            shown.append(passage)
+            seen_lines |= passage.lines
             tokens += cost
     return shown
 
 
-def _cut(key: _Span, place: Place, tree: SourceTree, found_by: tuple[int, ...], wanted: frozenset[str]) -> ShownPassage:
+def _cut(span: _Span, place: Place, tree: SourceTree, found_by: tuple[int, ...], stems: frozenset[str]) -> ShownPassage:
     """Return a passage, or of a long one the lines that together have most of the wanted words."""
-    path, begin, end = key
+    path, begin, end = span
     lines = [line[:_LONGEST_LINE] for line in (tree.text(path) or "").split("\n")[begin - 1 : end]]
     costs = [estimated_tokens(line) + 1 for line in lines]
-    stems = [word_stems(line) & wanted for line in lines]
+    stems_of = [word_stems(line) & stems for line in lines]
     first, last, best = 0, len(lines), (-1, -1)
-    if sum(costs) > _OF_A_PASSAGE:
-        at, cost = 0, 0
-        for until in range(len(lines)):
-            cost += costs[until]
-            while cost > _OF_A_PASSAGE and at < until:
-                cost -= costs[at]
-                at += 1
-            inside = stems[at : until + 1]
+    if sum(costs) > _PASSAGE_TOKENS:
+        start, cost = 0, 0  # a window over the lines: as many as fit
+        for stop in range(len(lines)):
+            cost += costs[stop]
+            while cost > _PASSAGE_TOKENS and start < stop:
+                cost -= costs[start]
+                start += 1
+            inside = stems_of[start : stop + 1]
             worth = (len(frozenset().union(*inside)), sum(map(len, inside)))
             if worth > best:
-                first, last, best = at, until + 1, worth
+                first, last, best = start, stop + 1, worth
     return ShownPassage(place, begin + first, begin + last - 1, sendable("\n".join(lines[first:last])), found_by)
 
 
@@ -138,43 +145,51 @@ def passages_of_history(plan: Plan, context: Context) -> list[ShownPassage]:
     messages = repository.messages()
     wanted = {word_stem(word) for word in plan.words}
     stems = {commit.hash: word_stems(f"{commit.subject}\n{body}") for commit, body in messages}
-    holding = Counter(word for found in stems.values() for word in found & wanted)
+    commits_with = Counter(word for found in stems.values() for word in found & wanted)
     score = {
         commit.hash: sum(
-            math.log(1 + len(messages) / holding[word]) * (1.5 if word in word_stems(commit.subject) else 1.0)
+            math.log(1 + len(messages) / commits_with[word]) * (1.5 if word in word_stems(commit.subject) else 1.0)
             for word in stems[commit.hash] & wanted
         )
         for commit, _ in messages
     }
-    changes: dict[str, list[str]] = defaultdict(list)  # what a commit is known to change
-    for term in (*plan.terms, *plan.proposed):
-        if term.kind in (TermKind.IDENTIFIER, TermKind.OPTION) and context.seconds_left > 0:
-            found = repository.pickaxe(term.text)
-            for one in {*found[:_OF_A_NAME], *found[-_OF_A_NAME:]}:
-                changes[one.hash].append(f"adds or removes {term.text}")
-        elif term.kind is TermKind.FILE:
-            paths = [anywhere(term.text), literal(term.text)]
-            for one in repository.log(count=_OF_A_NAME, paths=paths):
-                changes[one.hash].append(f"changes {term.text}")
-    most = max(score.values(), default=0.0)
-    ranked = sorted(messages, key=lambda one: -score[one[0].hash] - most * (one[0].hash in changes))
-    newest = [commit.hash for commit, _ in messages[:_NEWEST]]
+    changes = _changes_of_terms(plan, repository, context)
+    best_score = max(score.values(), default=0.0)  # added to that of a commit with a change, which is the better sign
+    ranked = sorted(messages, key=lambda message: -score[message[0].hash] - best_score * (message[0].hash in changes))
+    newest = [commit.hash for commit, _ in messages[:_NEWEST_COMMITS]]
     shown: dict[str, ShownPassage] = {}
     tokens = 0
-    for commit, body in sorted(ranked, key=lambda one: one[0].hash not in newest):
-        passage = _commit(commit, body, changes[commit.hash], wanted)
+    for commit, body in sorted(ranked, key=lambda message: message[0].hash not in newest):
+        passage = _commit_passage(commit, body, changes[commit.hash], wanted)
         tokens += estimated_tokens(passage.shown(len(shown)))
-        if tokens > _TOKENS or not (score[commit.hash] or changes[commit.hash] or commit.hash in newest):
+        if tokens > _MOST_TOKENS or not (score[commit.hash] or changes[commit.hash] or commit.hash in newest):
             break
         shown[commit.hash] = passage
     return [shown[commit.hash] for commit, _ in messages if commit.hash in shown]
 
 
-def _commit(commit: LogEntry, body: str, changes: Sequence[str], wanted: set[str]) -> ShownPassage:
+def _changes_of_terms(plan: Plan, repository: Repository, context: Context) -> defaultdict[str, list[str]]:
+    """Return which terms the commits, by hash, add, remove or change: the first and the last commits of each."""
+    changes = defaultdict[str, list[str]](list)
+    for term in (*plan.terms, *plan.proposed):
+        if term.kind in (TermKind.IDENTIFIER, TermKind.OPTION) and context.seconds_left > 0:
+            found = repository.pickaxe(term.text)
+            for commit in {*found[:_COMMITS_OF_NAME], *found[-_COMMITS_OF_NAME:]}:
+                changes[commit.hash].append(f"adds or removes {term.text}")
+        elif term.kind is TermKind.FILE:
+            paths = [anywhere(term.text), literal(term.text)]
+            for commit in repository.log(count=_COMMITS_OF_NAME, paths=paths):
+                changes[commit.hash].append(f"changes {term.text}")
+    return changes
+
+
+def _commit_passage(commit: LogEntry, body: str, changes: Sequence[str], wanted: set[str]) -> ShownPassage:
     """Return a commit: the first lines of its message, and further lines with a wanted word."""
     lines = [line[:_LONGEST_LINE] for line in body.strip().splitlines() if line.strip() and not _TRAILER.match(line)]
-    said = [line for at, line in enumerate(lines) if at < _BODY_LINES or word_stems(line) & wanted][: 2 * _BODY_LINES]
-    text = "\n".join((f"{commit.date[:10]} {commit.author}", commit.subject, *dict.fromkeys(changes), *said))
+    kept = [line for number, line in enumerate(lines) if number < _BODY_LINES or word_stems(line) & wanted][
+        : 2 * _BODY_LINES
+    ]
+    text = "\n".join((f"{commit.date[:10]} {commit.author}", commit.subject, *dict.fromkeys(changes), *kept))
     return ShownPassage(commit.place, 0, 0, sendable(text))
 
 
@@ -187,8 +202,8 @@ def project_words(tree: SourceTree) -> str:
         for depth in (1, 2, 3):
             if len(parts) >= depth:
                 folders["/".join(parts[:depth])] += 1
-    top = sorted(path for path in tree.files if "/" not in path)[:_TOP_FILES]
-    kept = sorted(name for name, _ in folders.most_common(_FOLDERS))
-    spoken = ", ".join(f"{name} {count}" for name, count in languages.most_common(5)) or "documents"
-    listing = (f"{len(tree.files)} files; {spoken}", *(f"{name}/ {folders[name]}" for name in kept), *top)
+    top = sorted(path for path in tree.files if "/" not in path)[:_MOST_TOP_FILES]
+    largest = sorted(name for name, _ in folders.most_common(_MOST_FOLDERS))
+    languages_shown = ", ".join(f"{name} {count}" for name, count in languages.most_common(5)) or "documents"
+    listing = (f"{len(tree.files)} files; {languages_shown}", *(f"{name}/ {folders[name]}" for name in largest), *top)
     return sendable("\n".join(listing))

@@ -52,8 +52,8 @@ class Term:
     focus: Focus = Focus.DEFINITION
     within: str = ""  # a file that the question names too: the term must be found there
     names: tuple[str, ...] = ()  # of a description: what must be there as it is written
-    defined: bool = False  # the question asks where it is defined: nothing else will do
-    done: bool = False  # the question asks where something is done: only source does it
+    asks_definition: bool = False  # the question asks where it is defined: nothing else will do
+    asks_action: bool = False  # the question asks where something is done: only source does it
     is_proposed: bool = False  # not in the question: a synonym, a guess
 
 
@@ -80,8 +80,8 @@ class Plan:
     @property
     def words(self) -> tuple[str, ...]:
         """The words to rank passages by."""
-        every = (*(word for term in self.terms for word in (*term.words, *term.names)), *self.proposed_words)
-        return tuple(dict.fromkeys(part for word in every for part in (split_words(word) or (word,))))
+        words = (*(word for term in self.terms for word in (*term.words, *term.names)), *self.proposed_words)
+        return tuple(dict.fromkeys(part for word in words for part in (split_words(word) or (word,))))
 
     @property
     def subject(self) -> str:
@@ -103,7 +103,7 @@ _CODE = re.compile(
 )
 _TOKEN = re.compile(r"--?[A-Za-z][\w-]*|@?[\w$]+(?:(?:[./#-]|::|->)[\w$]+)*(?:\([^)\s]*\))?/?|[^\W\d_]+")
 # Words that only ask, or say what sort of thing is meant: never a term.
-_ASKING = STOP_WORDS | frozenset(
+_NO_TERM = STOP_WORDS | frozenset(
     "defined define defines definition declared declare declares declaration implemented implement implements "
     "implementation located live lives "
     "find show open explain describe compare review look tell give list search code codebase repo repository project "
@@ -114,8 +114,8 @@ _ASKING = STOP_WORDS | frozenset(
     "file's kind sort read many much long often needed needs".split()
 )
 _IDEOGRAPHS = re.compile(r"[\u3400-\u9fff]{2}")
-_DEFINED = re.compile(r"\b(?:defin\w+|declar\w+|implement\w*)\b", re.I)
-_OCCURS = re.compile(
+_ASKS_FOR_DEFINITION = re.compile(r"\b(?:defin\w+|declar\w+|implement\w*)\b", re.I)
+_ACTION = re.compile(
     r"\b(?:read|set|enforced|checked|raised|thrown|printed|logged|applied|written|parsed|handled)\b", re.I
 )
 _BEFORE_A_NOUN = "the|a|an|our|this|that|its|your|my|of|for|in|on|find|explain|review|describe|locate"
@@ -125,12 +125,12 @@ _SIDES = re.compile(r"\b(?:and|vs\.?|versus|from|with|to|or)\b|,", re.I)
 def read_plan(question: str, intent: Intent | None = None, given: Iterable[str] = (), by: str = "") -> Plan:
     """Return the lexical reading of a question, with the terms that somebody proposes beside it."""
     intent = intent or intent_of(question)
-    known = split_words(question)
+    question_words = split_words(question)
     proposed = []
     for text in dict.fromkeys(" ".join(text.split())[:LONGEST_TERM] for text in given):
         if (term := term_of(text)) is not None:
-            proposed.append(replace(term, is_proposed=not has_phrase(known, split_words(term.text))))
-    terms = _terms(question, intent) or tuple(proposed[:1])
+            proposed.append(replace(term, is_proposed=not has_phrase(question_words, split_words(term.text))))
+    terms = _question_terms(question, intent) or tuple(proposed[:1])
     return Plan(question, intent, terms, tuple(proposed[:MOST_TERMS]), by)
 
 
@@ -164,47 +164,47 @@ def file_term(path: str) -> Term:
     return Term(path, TermKind.FILE, split_words(path), (path,))
 
 
-def _terms(question: str, intent: Intent) -> tuple[Term, ...]:
+def _question_terms(question: str, intent: Intent) -> tuple[Term, ...]:
     """Return what the question names, with the places of it that are asked for."""
     if intent is Intent.CHAT:
         return ()
-    found = _sides(question) if intent is Intent.COMPARE else _named(question, intent)
-    is_defined = _DEFINED.search(question) is not None
-    focus = Focus.OCCURRENCES if _OCCURS.search(question) and not is_defined else Focus.DEFINITION
+    found = _compared_terms(question) if intent is Intent.COMPARE else _terms_by_name(question, intent)
+    is_about_definition = _ASKS_FOR_DEFINITION.search(question) is not None
+    focus = Focus.OCCURRENCES if _ACTION.search(question) and not is_about_definition else Focus.DEFINITION
     if intent is Intent.NAVIGATE and not (found and found[0].kind is TermKind.FILE):
         focus = Focus.USES
-    if is_defined and len(found) == 1 and found[0].kind is TermKind.WORD:
+    if is_about_definition and len(found) == 1 and found[0].kind is TermKind.WORD:
         found = [replace(found[0], kind=TermKind.IDENTIFIER)]  # what is asked for the definition of is a name
-    is_done = is_defined or _OCCURS.search(question) is not None
-    defined = is_defined and focus is Focus.DEFINITION
-    return tuple(replace(term, focus=focus, defined=defined, done=is_done) for term in found)
+    asks_action = is_about_definition or _ACTION.search(question) is not None
+    asks_definition = is_about_definition and focus is Focus.DEFINITION
+    return tuple(replace(term, focus=focus, asks_definition=asks_definition, asks_action=asks_action) for term in found)
 
 
-def _sides(question: str) -> list[Term]:
+def _compared_terms(question: str) -> list[Term]:
     """Return the sides of a comparison: its names, else the texts on either side of "and"."""
     names = [term for term in _names(question)[0] if term.kind is not TermKind.WORD]
     if len(names) > 1:
         return names
-    sides = (_run(part) for part in _SIDES.split(question))
+    sides = (_content_words(part) for part in _SIDES.split(question))
     return [term for side in sides if side and (term := term_of(" ".join(side))) is not None]
 
 
-def _run(text: str) -> list[str]:
-    """Return the words that say something; text without spaces between words as pairs of its characters."""
-    words = (word for word in _TOKEN.findall(text) if word.lower() not in _ASKING)
+def _content_words(text: str) -> list[str]:
+    """Return the words that may be part of a term; text without spaces between words as pairs of its characters."""
+    words = (word for word in _TOKEN.findall(text) if word.lower() not in _NO_TERM)
     return [part for word in words for part in (_IDEOGRAPHS.findall(word) if _IDEOGRAPHS.search(word) else [word])]
 
 
-def _named(question: str, intent: Intent) -> list[Term]:
+def _terms_by_name(question: str, intent: Intent) -> list[Term]:
     """Return the names of a question; else its words as one phrase or description."""
     names, rest = _names(question)
     files = [term for term in names if term.kind is TermKind.FILE]
     others = [term for term in names if term.kind is not TermKind.FILE]
     within = files[0].text if len(files) == 1 else ""
-    words = [word for word in _run(rest) if len(word) > 1 or not word.isascii()]
-    if others:
-        words = [word for word in words if not _OCCURS.fullmatch(word)]
-    is_about_name = intent is Intent.NAVIGATE or _DEFINED.search(question) is not None
+    words = [word for word in _content_words(rest) if len(word) > 1 or not word.isascii()]
+    if others:  # a verb beside a name says what happens to it: it is no word to look for
+        words = [word for word in words if not _ACTION.fullmatch(word)]
+    is_about_name = intent is Intent.NAVIGATE or _ASKS_FOR_DEFINITION.search(question) is not None
     if others and (is_about_name or not words):
         return [*files, *(replace(term, within=within) for term in others)]
     if files and not words:
@@ -238,26 +238,29 @@ def _names(question: str) -> tuple[list[Term], str]:
     """Return what is written as a name (quoted, an option, a path, a symbol), and the question without it."""
     found: dict[str, Term] = {}
 
-    def keep(text: str) -> str:
+    def take_out(text: str) -> str:
+        """Keep a text that is a name, and return a comma in its place; return any other text as it is."""
         term = term_of(text)
-        if term is not None and (term.kind is not TermKind.WORD):
+        if term is not None and term.kind is not TermKind.WORD:
             found.setdefault(term.text, term)
             return " , "
         return text
 
-    rest = _QUOTED.sub(lambda match: keep(match[0]), question)
+    rest = _QUOTED.sub(lambda match: take_out(match[0]), question)
     first = rest.split(maxsplit=1)[0] if rest.split() else ""
-    plain = [word for word in _TOKEN.findall(rest) if _is_name(word, word == first)]
-    for word in plain:
-        rest = rest.replace(word, " , ", 1) if keep(word) == " , " else rest
+    unquoted_names = [word for word in _TOKEN.findall(rest) if _is_name(word, word == first)]
+    for word in unquoted_names:
+        rest = rest.replace(word, " , ", 1) if take_out(word) == " , " else rest
+    # Of names with the same last part the last one is kept: `Owner.member` and `member` are one thing.
     last = {re.split(r"\.|::|->|#", name)[-1]: name for name in found}
     return [term for text, term in found.items() if last[re.split(r"\.|::|->|#", text)[-1]] == text], rest
 
 
 def _is_name(word: str, is_first: bool) -> bool:
+    """Report whether a word is written as a name: an option, a symbol, a path, or a capital within the sentence."""
     if _OPTION.match(word) or _CODE.match(word):
         return True
     file = _FILE.match(word)
     if file:
         return file[1] is None or file[1].lower() in FILE_EXTENSIONS
-    return word[:1].isupper() and word[1:].islower() and not is_first and len(word) > 3 and word.lower() not in _ASKING
+    return word[:1].isupper() and word[1:].islower() and not is_first and len(word) > 3 and word.lower() not in _NO_TERM

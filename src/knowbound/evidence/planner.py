@@ -57,9 +57,9 @@ class Collected:
     def record(self, entry: Evidence, producer: Producer) -> None:
         """Keep a piece of evidence with its line of the trail, and what the planner derives from it."""
         self.add(entry, producer)
-        about, note = f" {entry.target!r}" if entry.target else "", f" ({entry.note})" if entry.note else ""
+        target, note = f" {entry.target!r}" if entry.target else "", f" ({entry.note})" if entry.note else ""
         self.trail.append(
-            f"{entry.tool}{about} → {entry.cls} {self.entries[-1].quality}, {entry.match_count} found{note}"
+            f"{entry.tool}{target} → {entry.cls} {self.entries[-1].quality}, {entry.match_count} found{note}"
         )
         for verified in corroborated(self):
             self.add(verified, None)
@@ -86,20 +86,20 @@ def collect(
 ) -> Collected:
     """Acquire evidence until the requirements are met or no tool is left that could."""
     collected = Collected()
-    done: set[tuple[str, EvidenceClass, str, tuple[Place, ...]]] = set()
+    asked: set[tuple[str, EvidenceClass, str, tuple[Place, ...]]] = set()
     while True:
-        met = gaps_of(requirements, plan.targets, entries_that_count(collected.entries))
-        gaps = met or _unconfirmed(requirements, collected.entries)
+        missing = gaps_of(requirements, plan.targets, entries_that_count(collected.entries))
+        gaps = missing or _unconfirmed(requirements, collected.entries)
         if not gaps:
             return collected
-        if len(done) >= calls or context.seconds_left <= 0:
-            collected.stop(f"{calls} calls were made" if len(done) >= calls else "the time is over")
+        if len(asked) >= calls or context.seconds_left <= 0:
+            collected.stop(f"{calls} calls were made" if len(asked) >= calls else "the time is over")
             return collected
-        step = _next(gaps, plan, producers, collected.entries, done)
+        step = _next_call(gaps, plan, producers, collected.entries, asked)
         if step is None:
             return collected
         producer, ask = step
-        done.add((producer.name, ask.cls, ask.target, ask.candidates))
+        asked.add((producer.name, ask.cls, ask.target, ask.candidates))
         collected.take(producer, ask, context)
 
 
@@ -108,8 +108,8 @@ def search(terms: Sequence[Term], plan: Plan, producers: Sequence[Producer], con
     collected = Collected()
     for term in terms:
         ask = Ask(EvidenceClass.FILE_SEARCH, term.text, plan.intent, plan.question, term)
-        able = [(producer.can(ask), -at, producer) for at, producer in enumerate(producers) if producer.cls is ask.cls]
-        for suits, _, producer in sorted(able, key=lambda rated: rated[:2], reverse=True):
+        rated = [(producer.can(ask), -at, producer) for at, producer in enumerate(producers) if producer.cls is ask.cls]
+        for suits, _, producer in sorted(rated, key=lambda rating: rating[:2], reverse=True):
             if len(collected.entries) >= calls or context.seconds_left <= 0:
                 collected.stop(f"{calls} calls were made" if len(collected.entries) >= calls else "the time is over")
                 return collected
@@ -124,34 +124,34 @@ def entries_that_count(entries: Sequence[Evidence]) -> list[Evidence]:
     A search and a read complete each other only where they are about the same file. Where one source disputes another
     of its class, none of that class is more than Moderate.
     """
-    named: dict[str, set[str]] = {}
+    found_paths: dict[str, set[str]] = {}
     for target in {entry.target for entry in entries if entry.cls is EvidenceClass.FILE_SEARCH}:
         best = best_quality(entries, EvidenceClass.FILE_SEARCH, target)
-        named[target] = {
+        found_paths[target] = {
             path
             for entry in entries
             if entry.cls is EvidenceClass.FILE_SEARCH and entry.target == target and entry.quality is best
             for path in entry.sources
         }
     disputed = {entry.cls for entry in entries if entry.disputes}
-    kept = [
+    counting = [
         entry
         for entry in entries
         if entry.cls is not EvidenceClass.FILE_CONTENT
-        or entry.target not in named
+        or entry.target not in found_paths
         or not entry.places
-        or not named[entry.target].isdisjoint(entry.sources)
+        or not found_paths[entry.target].isdisjoint(entry.sources)
     ]
     return [
         msgspec.structs.replace(entry, quality=Quality.MODERATE)
         if entry.cls in disputed and entry.quality.reaches(Quality.STRONG)
         else entry
-        for entry in kept
+        for entry in counting
     ]
 
 
 def _unconfirmed(requirements: Sequence[Requirement], entries: Sequence[Evidence]) -> list[EvidenceGap]:
-    """The second scan of a project, once all else is there: the specification verifies Discovery by two scans."""
+    """Return the gap that a second scan of the project closes: the specification verifies Discovery by two scans."""
     for requirement in requirements:
         if requirement.cls is EvidenceClass.DISCOVERY:
             have = best_quality(entries, requirement.cls)
@@ -160,26 +160,26 @@ def _unconfirmed(requirements: Sequence[Requirement], entries: Sequence[Evidence
     return []
 
 
-def _next(
+def _next_call(
     gaps: Sequence[EvidenceGap],
     plan: Plan,
     producers: Sequence[Producer],
     entries: Sequence[Evidence],
-    done: set[tuple[str, EvidenceClass, str, tuple[Place, ...]]],
+    asked: set[tuple[str, EvidenceClass, str, tuple[Place, ...]]],
 ) -> tuple[Producer, Ask] | None:
-    """The best tool for the most important gap: what is missing first, then what is weak, then what is unverified."""
+    """Return the best tool for the gap of the lowest quality that has a tool, with what to ask it; None without any."""
     terms = {term.text: term for term in plan.terms}
     for gap in sorted(gaps, key=lambda gap: gap.have.rank):
         term = terms.get(gap.target) or (plan.terms[0] if plan.terms else None)
         ask = Ask(gap.cls, gap.target, plan.intent, plan.question, term, _candidates(gap, entries))
-        able = [
+        rated = [
             (producer.can(ask), -number, producer)
             for number, producer in enumerate(producers)
-            if producer.cls is gap.cls and (producer.name, gap.cls, gap.target, ask.candidates) not in done
+            if producer.cls is gap.cls and (producer.name, gap.cls, gap.target, ask.candidates) not in asked
         ]
-        best = max(able, key=lambda rated: rated[:2], default=None)
-        if best is not None and best[0] > 0:
-            return best[2], ask
+        suits, _, producer = max(rated, key=lambda rating: rating[:2], default=(0, 0, None))
+        if producer is not None and suits > 0:
+            return producer, ask
     return None
 
 
@@ -202,34 +202,37 @@ def _candidates(gap: EvidenceGap, entries: Sequence[Evidence]) -> tuple[Place, .
 def corroborated(collected: Collected) -> list[Evidence]:
     """Verified is a relationship (part I): two independent producers on the same file and symbol, or an authority."""
     entries, producers = collected.entries, collected.producers
-    known = {(entry.cls, entry.target) for entry in entries if entry.quality is Quality.VERIFIED}
-    found: list[Evidence] = []
-    for at, (entry, producer) in enumerate(zip(entries, producers, strict=True)):
+    verified = {(entry.cls, entry.target) for entry in entries if entry.quality is Quality.VERIFIED}
+    derived: list[Evidence] = []
+    for number, (entry, producer) in enumerate(zip(entries, producers, strict=True)):
         if producer is None or entry.quality is not Quality.STRONG:
             continue
-        is_certain = producer.authoritative and not entry.disputes
-        if is_certain and (entry.cls, entry.target) not in known:
-            known.add((entry.cls, entry.target))
-            found.append(_verified(entry, (at,), entry.places, f"{entry.tool} is authoritative for this"))
-        for before in range(at):
-            other, other_producer = entries[before], producers[before]
-            if other_producer is None or other.quality is not Quality.STRONG or other.target != entry.target:
+        is_authority = producer.authoritative and not entry.disputes
+        if is_authority and (entry.cls, entry.target) not in verified:
+            verified.add((entry.cls, entry.target))
+            derived.append(_verified(entry, (number,), entry.places, f"{entry.tool} is authoritative for this"))
+        for earlier in range(number):
+            other, other_producer = entries[earlier], producers[earlier]
+            if other_producer is None or producer.independent_of == other_producer.independent_of:
                 continue
-            if Shows.FAILS in (entry.shows, other.shows):  # Verified is "build and test both pass"
-                continue
-            if entry.cls is not other.cls and {entry.cls, other.cls} not in _CORROBORATING:
-                continue
-            if producer.independent_of == other_producer.independent_of:
-                continue
-            shared = agreement(entry, other)
+            shared = agreement(entry, other) if _may_corroborate(entry, other) else ()
             if not shared:
                 continue
             for agreeing in (other, entry):
-                if (agreeing.cls, agreeing.target) not in known:
-                    known.add((agreeing.cls, agreeing.target))
+                if (agreeing.cls, agreeing.target) not in verified:
+                    verified.add((agreeing.cls, agreeing.target))
                     note = f"{other.tool} and {entry.tool} agree on {_place_words(shared[0])}"
-                    found.append(_verified(agreeing, (before, at), shared, note))
-    return found
+                    derived.append(_verified(agreeing, (earlier, number), shared, note))
+    return derived
+
+
+def _may_corroborate(entry: Evidence, other: Evidence) -> bool:
+    """Report whether a strong entry and another are about one target, of classes that go together, and no failure."""
+    if other.quality is not Quality.STRONG or other.target != entry.target:
+        return False
+    if Shows.FAILS in (entry.shows, other.shows):  # Verified is "build and test both pass"
+        return False
+    return entry.cls is other.cls or {entry.cls, other.cls} in _CORROBORATING
 
 
 def agreement(entry: Evidence, other: Evidence) -> tuple[Place, ...]:

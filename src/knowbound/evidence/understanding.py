@@ -32,9 +32,9 @@ from knowbound.judge.models.questions import sendable
 from knowbound.judge.prompts import load_prompt
 from knowbound.text.terms import split_words
 
-_ROUNDS = 3  # the first plan, and terms that are proposed twice
-_CALLS = 80  # searches of one question: a model proposes a dozen terms
-_BY_GIT = frozenset({HistoryKind.TREE, HistoryKind.LAST, HistoryKind.COMMIT})  # git alone answers these
+_READINGS = 3  # of the passages for the first plan, and for other terms, proposed twice
+_SEARCH_CALLS = 80  # searches of one question: a model proposes a dozen terms
+_GIT_ALONE = frozenset({HistoryKind.TREE, HistoryKind.LAST, HistoryKind.COMMIT})  # git alone answers these
 QUOTATION = "the quotation"
 _MODEL = "model"  # the tool of what a model has read: as independent of the searches as the reader by rules
 
@@ -51,26 +51,26 @@ class Understood:
     problem: str = ""
 
 
-def is_read(plan: Plan) -> bool:
+def needs_reading(plan: Plan) -> bool:
     """Report whether a model reads for a question: what files say, and what a commit did. The rest are runs."""
     classes = {need.cls for need in plan.needs}
     if EvidenceClass.GIT_LOG in classes:
-        return read_history_question(plan.question).kind not in _BY_GIT
+        return read_history_question(plan.question).kind not in _GIT_ALONE
     return EvidenceClass.FILE_CONTENT in classes and plan.intent not in (Intent.MODIFY, Intent.DIAGNOSE)
 
 
 def understand(plan: Plan, tools: Sequence[Producer], context: Context, calls: int, asker: Asker) -> Understood:
-    """Search, show, verify; with other terms where nothing that was shown answers."""
+    """Search, show passages, verify; search for other terms as long as no passage answers and the model names some."""
     if any(need.cls is EvidenceClass.GIT_LOG for need in plan.needs):
-        return _history(plan, context, asker)
-    others = [need for need in plan.needs if need.cls is EvidenceClass.DISCOVERY]
-    collected = collect(replace(plan, terms=()), others, tools, context, calls)
-    open_: Sequence[Term] = [*plan.terms, *plan.proposed]
+        return _understand_history(plan, context, asker)
+    project_needs = [need for need in plan.needs if need.cls is EvidenceClass.DISCOVERY]
+    collected = collect(replace(plan, terms=()), project_needs, tools, context, calls)
+    open_terms: Sequence[Term] = [*plan.terms, *plan.proposed]
     shown: list[ShownPassage] = []
-    near_: tuple[NearPlace, ...] = ()
+    nearest_places: tuple[NearPlace, ...] = ()
     problem = ""
-    for _ in range(_ROUNDS):
-        collected.join(search(open_, plan, tools, context, _CALLS))
+    for _ in range(_READINGS):
+        collected.join(search(open_terms, plan, tools, context, _SEARCH_CALLS))
         passages = passages_of_tree(plan, collected.entries, context.tree, shown)
         shown += passages
         if context.seconds_left <= 0:
@@ -79,66 +79,72 @@ def understand(plan: Plan, tools: Sequence[Producer], context: Context, calls: i
         reading = ask_reading(plan, passages, collected.entries, asker, context.deadline)
         problem = reading.problem
         if reading.nearest is not None:
-            near_ = (*near_, near(reading.nearest.place, context.tree))
+            nearest_places = (*nearest_places, near(reading.nearest.place, context.tree))
         if reading.sentences:
-            return _answered(plan, collected, reading.sentences, context)
-        known = {term.text for term in (*plan.terms, *plan.proposed)}
-        more = read_plan(plan.question, plan.intent, reading.more).proposed
-        open_ = [term for term in more if term.text not in known]
-        if not open_:
+            return _grade_quotations(plan, collected, reading.sentences, context)
+        tried = {term.text for term in (*plan.terms, *plan.proposed)}
+        proposed = read_plan(plan.question, plan.intent, reading.more).proposed
+        open_terms = [term for term in proposed if term.text not in tried]
+        if not open_terms:
             break
-        plan = replace(plan, proposed=(*plan.proposed, *open_))
+        plan = replace(plan, proposed=(*plan.proposed, *open_terms))
     note = "a model read the passages that were found, and none of them answers"
-    _record(collected, Ask(EvidenceClass.FILE_CONTENT, "", plan.intent, plan.question), (), note)
-    return Understood(collected, nearest=near_, problem=problem)
+    _record_reading(collected, Ask(EvidenceClass.FILE_CONTENT, "", plan.intent, plan.question), (), note)
+    return Understood(collected, nearest=nearest_places, problem=problem)
 
 
-def _record(collected: Collected, ask: Ask, places: Sequence[Place], note: str) -> None:
+def _record_reading(collected: Collected, ask: Ask, places: Sequence[Place], note: str) -> None:
+    """Record the places that a model read as answers: Strong, or Weak if no place answers."""
     quality = Quality.STRONG if places else Quality.WEAK
     collected.record(ask.evidence(_MODEL, quality, places, exact=len(places), note=note), Read())
 
 
-def _answered(plan: Plan, collected: Collected, sentences: Sequence[CitedSentence], context: Context) -> Understood:
+def _grade_quotations(
+    plan: Plan, collected: Collected, sentences: Sequence[CitedSentence], context: Context
+) -> Understood:
     """Grade the verified quotations: each is FileContent of its file, and needs a search that names that file."""
-    for one in sentences:
-        place = Place(one.passage.place.path, one.line, one.passage.place.symbol)
-        by = [collected.entries[number] for number in one.passage.found_by]
-        exact = next((entry for entry in by if entry.quality is Quality.STRONG), None)
+    for sentence in sentences:
+        place = Place(sentence.passage.place.path, sentence.line, sentence.passage.place.symbol)
+        searches = [collected.entries[number] for number in sentence.passage.found_by]
+        exact = next((entry for entry in searches if entry.quality is Quality.STRONG), None)
         if exact is None:
-            line = max(one.quote.splitlines(), key=len).strip()
+            line = max(sentence.quote.splitlines(), key=len).strip()
             term = Term(line, TermKind.QUOTE, split_words(line), (line,), within=place.path)
             ask = Ask(EvidenceClass.FILE_SEARCH, QUOTATION, plan.intent, plan.question, term)
             collected.take(Grep(), ask, context)
             place = Place(place.path, place.line)  # found where the reader pointed: no agreement of two
         else:
-            named = next((each for each in (*plan.terms, *plan.proposed) if each.text == exact.target), None)
+            named = next((term for term in (*plan.terms, *plan.proposed) if term.text == exact.target), None)
             ask = Ask(EvidenceClass.FILE_SEARCH, exact.target, plan.intent, plan.question, named)
-            symbol = next((each.symbol for each in exact.places if each.path == place.path and each.symbol), "")
+            symbol = next((found.symbol for found in exact.places if found.path == place.path and found.symbol), "")
             place = Place(place.path, place.line, symbol)
         read = replace(ask, cls=EvidenceClass.FILE_CONTENT)
-        _record(collected, read, (place,), f"read, and quoted from {place.path}:{place.line}")
+        _record_reading(collected, read, (place,), f"read, and quoted from {place.path}:{place.line}")
     return _cited_answer(collected, sentences, context)
 
 
 def _cited_answer(collected: Collected, sentences: Sequence[CitedSentence], context: Context) -> Understood:
+    """Join the sentences to one answer; several get numbers that lead to their sources."""
     first = sentences[0]
     text = " ".join(
-        f"{one.text} [{number}]" if len(sentences) > 1 else one.text for number, one in enumerate(sentences, 1)
+        f"{sentence.text} [{number}]" if len(sentences) > 1 else sentence.text
+        for number, sentence in enumerate(sentences, 1)
     )
     sources = tuple(
         CitedSource(
-            one.passage.place.path,
-            one.line,
-            f"read: {one.text}",
-            (context.tree.line(one.passage.place.path, one.line) if one.line else "") or one.quote.split("\n")[0],
+            sentence.passage.place.path,
+            sentence.line,
+            f"read: {sentence.text}",
+            (context.tree.line(sentence.passage.place.path, sentence.line) if sentence.line else "")
+            or sentence.quote.split("\n")[0],
         )
-        for one in sentences
+        for sentence in sentences
     )
     answer = GivenAnswer(text, first.passage.place.path, first.line)
     return Understood(collected, tuple(sentences), sources, answer)
 
 
-def _history(plan: Plan, context: Context, asker: Asker) -> Understood:
+def _understand_history(plan: Plan, context: Context, asker: Asker) -> Understood:
     """Show commits; git is authoritative for what the quoted one says."""
     collected = Collected()
     log = GitLog()
@@ -149,11 +155,11 @@ def _history(plan: Plan, context: Context, asker: Asker) -> Understood:
         collected.record(ask.nothing(log.name, str(reason)), log)
         return Understood(collected)
     reading = ask_reading(plan, passages, (), asker, context.deadline)
-    near_ = (NearPlace(reading.nearest.place.path, 0, reading.nearest.place.symbol),) if reading.nearest else ()
+    nearest = (NearPlace(reading.nearest.place.path, 0, reading.nearest.place.symbol),) if reading.nearest else ()
     if not reading.sentences:
         note = "a model read the commits that come near, and none of them answers"
         collected.record(ask.evidence(log.name, Quality.WEAK, [one.place for one in passages[:1]], note=note), log)
-        return Understood(collected, nearest=near_, problem=reading.problem)
+        return Understood(collected, nearest=nearest, problem=reading.problem)
     places = [sentence.passage.place for sentence in reading.sentences]
     note = f"{places[0].path}: {places[0].symbol}"
     query = " ".join(term.text for term in (*plan.terms, *plan.proposed))
@@ -164,7 +170,7 @@ def _history(plan: Plan, context: Context, asker: Asker) -> Understood:
     return _cited_answer(collected, reading.sentences, context)
 
 
-_SENTENCES, _LONGEST_SENTENCE = 4, 500
+_MOST_SENTENCES, _LONGEST_SENTENCE = 4, 500
 _MOST_TRIED = 6  # terms that one reading proposes
 
 
@@ -233,30 +239,34 @@ def ask_reading(
         return TextReading()
     material = {
         "question": sendable(plan.question),
-        "passages": "\n\n".join(one.shown(number) for number, one in enumerate(passages, 1)),
-        "searched": sendable("\n".join(_searched(plan, entries))),
+        "passages": "\n\n".join(passage.shown(number) for number, passage in enumerate(passages, 1)),
+        "searched": sendable("\n".join(_search_results(plan, entries))),
     }
 
     def problem(given: ReadAnswer) -> str:
-        wrong = [one.quote for one in given.answer if _cited(one, passages) is None]
-        return f"not verbatim in its passage: {wrong[0][:100]}" if wrong and len(wrong) == len(given.answer) else ""
+        unquoted = [sentence.quote for sentence in given.answer if _locate_quotation(sentence, passages) is None]
+        is_any_quoted = len(unquoted) < len(given.answer)
+        return "" if is_any_quoted or not unquoted else f"not verbatim in its passage: {unquoted[0][:100]}"
 
     (asked,) = asker.ask(load_prompt("read"), [material], ReadAnswer, [problem], until=until)
     if asked.value is None:
         return TextReading(problem=asked.problem)
     given = asked.value
-    cited = [one for each in given.answer[:_SENTENCES] if (one := _cited(each, passages)) is not None]
-    refused = [reason for one in cited if (reason := why_unfit(one.passage.place.path, plan.subject))]
-    kept = tuple(one for one in cited if not why_unfit(one.passage.place.path, plan.subject))
-    near = passages[given.nearest - 1] if 1 <= given.nearest <= len(passages) else (cited[0].passage if cited else None)
-    if not kept and refused:
-        return TextReading((), tuple(given.more[:_MOST_TRIED]), near, refused[0])
-    if plan.intent is Intent.COMPARE and len({one.passage.place for one in kept}) == 1 and len(kept) > 1:
-        kept = kept if len({one.quote for one in kept}) > 1 else ()
-    return TextReading(kept, () if kept else tuple(given.more[:_MOST_TRIED]), near)
+    cited = [sentence for each in given.answer[:_MOST_SENTENCES] if (sentence := _locate_quotation(each, passages))]
+    refused = [reason for sentence in cited if (reason := why_unfit(sentence.passage.place.path, plan.subject))]
+    usable = tuple(sentence for sentence in cited if not why_unfit(sentence.passage.place.path, plan.subject))
+    nearest = cited[0].passage if cited else None
+    if 1 <= given.nearest <= len(passages):
+        nearest = passages[given.nearest - 1]
+    if not usable and refused:
+        return TextReading((), tuple(given.more[:_MOST_TRIED]), nearest, refused[0])
+    # Two sentences that quote the same words of one place do not compare anything.
+    if plan.intent is Intent.COMPARE and len({sentence.passage.place for sentence in usable}) == 1 and len(usable) > 1:
+        usable = usable if len({sentence.quote for sentence in usable}) > 1 else ()
+    return TextReading(usable, () if usable else tuple(given.more[:_MOST_TRIED]), nearest)
 
 
-def _cited(given: ReadSentence, passages: Sequence[ShownPassage]) -> CitedSentence | None:
+def _locate_quotation(given: ReadSentence, passages: Sequence[ShownPassage]) -> CitedSentence | None:
     """Return a sentence with its passage, if its quotation is there; the number may be that of a neighbour."""
     numbers = [given.passage, *(at for at in range(1, len(passages) + 1) if at != given.passage)]
     for number in numbers:
@@ -267,12 +277,13 @@ def _cited(given: ReadSentence, passages: Sequence[ShownPassage]) -> CitedSenten
     return None
 
 
-def _searched(plan: Plan, entries: Sequence[Evidence]) -> list[str]:
-    best: dict[str, Evidence] = {}
+def _search_results(plan: Plan, entries: Sequence[Evidence]) -> list[str]:
+    """Return a line for each term with its best search; before any search, the terms of the plan."""
+    best_search: dict[str, Evidence] = {}
     for entry in entries:
         if entry.cls is EvidenceClass.FILE_SEARCH:
-            known = best.get(entry.target)
-            best[entry.target] = entry if known is None or entry.quality.rank > known.quality.rank else known
-    if not best:
+            known = best_search.get(entry.target)
+            best_search[entry.target] = entry if known is None or entry.quality.rank > known.quality.rank else known
+    if not best_search:
         return [term.text for term in (*plan.terms, *plan.proposed)][:MOST_TERMS]
-    return [f"{target}: {one.match_count} found, {one.quality}" for target, one in best.items()]
+    return [f"{target}: {entry.match_count} found, {entry.quality}" for target, entry in best_search.items()]

@@ -48,7 +48,7 @@ SYSTEMS: tuple[System, ...] = (
     Make(),
 )  # make last: it often only calls other systems
 # Words that say that something is built or tested, not what.
-_GENERAL = STOP_WORDS | frozenset(
+_NO_TARGET = STOP_WORDS | frozenset(
     "assert build builds building built cargo check checks clean cmake code codebase compilation compile compiled "
     "compiles compiling complete completely correctly ctest current entire everything execute fail failed failing "
     "fails fine full fully green integration jest make makefile node npm pass passed passes passing project pytest "
@@ -57,10 +57,10 @@ _GENERAL = STOP_WORDS | frozenset(
     "latest properly locally default errors warnings ci command".split()
 )
 # Words that may be the name of a target, but hardly are unless the question says "target".
-_THINGS = frozenset("app application binary bundle library module package program script software".split())
+_RARELY_A_TARGET = frozenset("app application binary bundle library module package program script software".split())
 _NAME = r"[`'\"]?([\w@][\w./:@+-]*)(?![\w=])[`'\"]?"
-_SAID = tuple(re.compile(form, re.I) for form in (rf"\btarget\s+{_NAME}", rf"{_NAME}\s+target\b"))
-_FORMS = tuple(
+_TARGET_FORMS = tuple(re.compile(form, re.I) for form in (rf"\btarget\s+{_NAME}", rf"{_NAME}\s+target\b"))
+_LIKELY_TARGET_FORMS = tuple(
     re.compile(form, re.I)
     for form in (
         r"`([^`]+)`",
@@ -171,8 +171,8 @@ class Build(_RunsInCopy):
         quality, note = grade_build(built, named)
         made = len(built.made)
         exact = made if built.passed and quality is Quality.STRONG else 0
-        shows = _shows(built.passed, bool(made))
-        return _Graded(built, quality, note, made, exact, shows)
+        shows = _shown_by_run(built.passed, bool(made))
+        return _Graded(built, quality, note, count=made, exact=exact, shows=shows)
 
 
 class Tests(_RunsInCopy):
@@ -185,12 +185,12 @@ class Tests(_RunsInCopy):
     def _run(self, system: System, work: Workspace, named: str) -> _Graded:
         tested = system.test(work, named)
         quality, note = grade_tests(tested, named)
-        shows = _shows(tested.passed_all and not (tested.counts and tested.counts.failed), tested.passed > 0)
-        return _Graded(tested, quality, note, tested.ran, tested.passed, shows)
+        shows = _shown_by_run(tested.passed_all and not (tested.counts and tested.counts.failed), tested.passed > 0)
+        return _Graded(tested, quality, note, count=tested.ran, exact=tested.passed, shows=shows)
 
 
-def _shows(passed: bool, did_something: bool) -> Shows:
-    """A run that had nothing to do shows nothing."""
+def _shown_by_run(passed: bool, did_something: bool) -> Shows:
+    """Return what a run shows: that it fails or passes; nothing if it passed and had nothing to do."""
     if not passed:
         return Shows.FAILS
     return Shows.PASSES if did_something else Shows.NOTHING
@@ -203,15 +203,18 @@ def named_target(ask: Ask) -> str:
     """
     if ask.intent is not Intent.EXECUTE:
         return ""
-    said = [match[1] for form in _SAID for match in form.finditer(ask.question)]
-    meant = [ask.target, *(match[1] for form in _FORMS for match in form.finditer(ask.question))]
-    names = (*(_specific(text, _GENERAL) for text in said), *(_specific(text, _GENERAL | _THINGS) for text in meant))
+    called_target = [match[1] for form in _TARGET_FORMS for match in form.finditer(ask.question)]
+    likely = [ask.target, *(match[1] for form in _LIKELY_TARGET_FORMS for match in form.finditer(ask.question))]
+    names = (
+        *(_target_name(text, _NO_TARGET) for text in called_target),
+        *(_target_name(text, _NO_TARGET | _RARELY_A_TARGET) for text in likely),
+    )
     return next(filter(None, names), "")
 
 
-def _specific(text: str, general: frozenset[str]) -> str:
+def _target_name(text: str, ignored: frozenset[str]) -> str:
     """Return a name without the general words around it; several words are joined to one name."""
-    words = [word for word in text.strip("`'\"?!., ").split() if word.lower().strip("?!.,") not in general]
+    words = [word for word in text.strip("`'\"?!., ").split() if word.lower().strip("?!.,") not in ignored]
     name = "_".join(word.strip("?!.,`'\"") for word in words)
     return name if re.fullmatch(r"[\w@][\w./:@+-]*", name) else ""  # no option, no assignment
 
@@ -219,19 +222,19 @@ def _specific(text: str, general: frozenset[str]) -> str:
 def choose_system(inventory: Inventory, question: str) -> tuple[System, str]:
     """Return the system to run with its manifest: as the question names it, else the system of most sources."""
     names = inventory.at_root()
-    here = [(system, name) for system in SYSTEMS for name in system.manifests if name in names]
-    if not here:
-        raise UnableError(_why_none(names))
-    low = question.lower()
-    for system, name in here:
-        if any(re.search(rf"(?<!\w){re.escape(word)}\b", low) for word in system.words):
+    present = [(system, name) for system in SYSTEMS for name in system.manifests if name in names]
+    if not present:
+        raise UnableError(_why_no_system(names))
+    lower = question.lower()
+    for system, name in present:
+        if any(re.search(rf"(?<!\w){re.escape(word)}\b", lower) for word in system.words):
             return system, name
     kind = scan_tree(inventory).kind
-    return min(here, key=lambda pair: (pair[0].kind != kind, SYSTEMS.index(pair[0])))
+    return min(present, key=lambda found: (found[0].kind != kind, SYSTEMS.index(found[0])))
 
 
-def _why_none(names: frozenset[str]) -> str:
-    others = sorted({known.system for name in names if (known := known_manifest(name))})
-    if not others:
+def _why_no_system(names: frozenset[str]) -> str:
+    unsupported = sorted({known.system for name in names if (known := known_manifest(name))})
+    if not unsupported:
         return "no build system is recognised in the root"
-    return f"{', '.join(others)} is recognised, but not supported (supported: cmake, pytest, npm, cargo, make)"
+    return f"{', '.join(unsupported)} is recognised, but not supported (supported: cmake, pytest, npm, cargo, make)"

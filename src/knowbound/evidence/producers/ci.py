@@ -31,7 +31,7 @@ from knowbound.text.printable import counted, listed, one_line
 from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import has_phrase, split_words
 
-_LISTED = 50  # runs asked for
+_LISTED_RUNS = 50  # runs asked for
 _WORKFLOW_BYTES = 200_000
 _MOST_WORKFLOWS = 200
 # The user's settings of gh, and how to reach the network; nothing else of the environment.
@@ -45,7 +45,7 @@ _ABOUT_CI = re.compile(
     r"\b(?:ci|cd|continuous\s+integration|workflows?|pipelines?|github\s+actions?|actions?|nightly|gh|runs?|checks?)\b",
     re.I,
 )
-_NAMED = tuple(
+_WORKFLOW_FORMS = tuple(
     re.compile(form, re.I)
     for form in (
         r"[`\"“]([^`\"”]+)[`\"”]\s+(?:workflow|pipeline|action)",
@@ -55,8 +55,8 @@ _NAMED = tuple(
         r"\b([\w./-]+\.ya?ml)\b",
     )
 )
-_JOB = re.compile(r"`([^`]+)`|\b([\w.-]+)\s+(?:job|step|stage|check|tests?)\b", re.I)
-_GENERAL = STOP_WORDS | frozenset(
+_JOB_FORM = re.compile(r"`([^`]+)`|\b([\w.-]+)\s+(?:job|step|stage|check|tests?)\b", re.I)
+_NO_NAME = STOP_WORDS | frozenset(
     "broken ci current fail failed failing fails github latest newest pass passing red run runs status unit test "
     "last".split()
 )
@@ -74,14 +74,14 @@ class WorkflowRun(msgspec.Struct, frozen=True, rename="camel"):
     url: str = ""
 
     @property
-    def done(self) -> bool:
+    def has_ended(self) -> bool:
         """Report whether the run has a conclusion."""
         return self.status == "completed" and bool(self.conclusion)
 
     @property
     def shows(self) -> Shows:
         """Result of the run; a run that has not ended, or was skipped, shows nothing."""
-        if not self.done:
+        if not self.has_ended:
             return Shows.NOTHING
         return {"success": Shows.PASSES, "skipped": Shows.NOTHING, "neutral": Shows.NOTHING}.get(
             self.conclusion or "", Shows.FAILS
@@ -144,23 +144,20 @@ def local_workflows(context: Context) -> list[Workflow]:
 
 
 def asked_workflows(question: str, names: Sequence[str], files: Sequence[Workflow] = ()) -> list[str] | None:
-    """The names among `names` that the question asks for; None if it names no workflow at all.
-
-    An empty list means that it names one that is not there.
-    """
+    """Return the names that a question asks for; an empty list if it names another workflow, None if it names none."""
     words = split_words(question)
     paths = {workflow.name: workflow.path for workflow in files}
     found = []
     for name in dict.fromkeys(names):
         stem = paths.get(name, "").rpartition("/")[2].rpartition(".")[0]
-        spoken = [split_words(text) for text in (name, stem) if text and split_words(text)]
-        if any(has_phrase(words, phrase) for phrase in spoken):
+        phrases = [split_words(text) for text in (name, stem) if text and split_words(text)]
+        if any(has_phrase(words, phrase) for phrase in phrases):
             found.append(name)
     if found:
         longest = max(len(split_words(name)) for name in found)  # "Docs build" is not "Build"
         return [name for name in found if len(split_words(name)) == longest]
-    said = (match[1] for form in _NAMED for match in form.finditer(question))
-    return [] if any(not _GENERAL.issuperset(text.lower().split()) for text in said) else None
+    named = (match[1] for form in _WORKFLOW_FORMS for match in form.finditer(question))
+    return [] if any(not _NO_NAME.issuperset(text.lower().split()) for text in named) else None
 
 
 class GhRefusedError(Exception):
@@ -170,9 +167,9 @@ class GhRefusedError(Exception):
 _Shape = TypeVar("_Shape")
 
 
-def _gh(context: Context, shape: type[_Shape], *arguments: str) -> _Shape:
+def _gh_json(context: Context, shape: type[_Shape], *arguments: str) -> _Shape:
     """Ask gh for JSON of a known shape."""
-    ran = _run(context, *arguments)
+    ran = _run_gh(context, *arguments)
     if ran.code != 0:
         raise GhRefusedError(_refusal(ran, context))
     try:
@@ -181,7 +178,7 @@ def _gh(context: Context, shape: type[_Shape], *arguments: str) -> _Shape:
         raise GhRefusedError(f"gh {' '.join(arguments[:2])} did not print what it should") from None
 
 
-def _run(context: Context, *arguments: str) -> Ran:
+def _run_gh(context: Context, *arguments: str) -> Ran:
     env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | _QUIET | GIT_CONFIG
     limits = context.limits
     seconds = min(limits.call_seconds, context.seconds_left)
@@ -190,20 +187,20 @@ def _run(context: Context, *arguments: str) -> Ran:
 
 
 def _refusal(ran: Ran, context: Context) -> str:
-    said = ran.err.decode("utf-8", "replace")
+    message = ran.err.decode("utf-8", "replace")
     if ran.missing:
         return "gh (the GitHub CLI) is not installed"
     if ran.timed_out:
         return "gh did not answer in time"
     if ran.cut:
         return f"gh printed more than {context.limits.output_bytes:,} bytes"
-    if ran.code == 4 or "gh auth login" in said or "HTTP 401" in said:  # 4: gh's own code for "log in first"
+    if ran.code == 4 or "gh auth login" in message or "HTTP 401" in message:  # 4: gh's own code for "log in first"
         return "gh is not logged in (gh auth login)"
-    if "not a git repository" in said:
+    if "not a git repository" in message:
         return "not a git repository"
-    if "no git remotes" in said or "none of the git remotes" in said:
+    if "no git remotes" in message or "none of the git remotes" in message:
         return "this repository has no remote on GitHub"
-    return f"gh cannot say: {one_line(said) or 'it gives no reason'}"
+    return f"gh cannot say: {one_line(message) or 'it gives no reason'}"
 
 
 class Runs(msgspec.Struct, frozen=True):
@@ -217,7 +214,7 @@ class Runs(msgspec.Struct, frozen=True):
     def ask(cls, ask: Ask, context: Context) -> Runs:
         """List the runs and match them to the workflow asked for."""
         fields = "databaseId,workflowName,status,conclusion,headBranch,createdAt,url"
-        runs = _gh(context, list[WorkflowRun], "run", "list", "--limit", str(_LISTED), "--json", fields)
+        runs = _gh_json(context, list[WorkflowRun], "run", "list", "--limit", str(_LISTED_RUNS), "--json", fields)
         workflows = local_workflows(context)
         names = [run.workflow_name for run in runs] + [workflow.name for workflow in workflows]
         wanted = asked_workflows(ask.question, names, workflows)
@@ -232,17 +229,17 @@ def grade_runs(runs: Runs, intent: Intent = Intent.STATUS) -> tuple[Quality, str
     if not runs.asked:
         names = listed(list(dict.fromkeys(run.workflow_name for run in runs.all)))
         return Quality.MODERATE, f"{counted(len(runs.all), 'run')}, none of the workflow asked for (there are: {names})"
-    if not runs.asked[0].done and not (intent is Intent.DIAGNOSE and any(run.done for run in runs.asked)):
+    if not runs.asked[0].has_ended and not (intent is Intent.DIAGNOSE and any(run.has_ended for run in runs.asked)):
         return Quality.MODERATE, f"the last run is still going: {runs.asked[0]}"
     return Quality.STRONG, f"{counted(len(runs.asked), 'run')}, the last one {runs.asked[0]}"
 
 
-def _can(ask: Ask) -> bool:
-    about_ci = ask.intent is Intent.DIAGNOSE or _ABOUT_CI.search(ask.question) is not None
-    return ask.cls is EvidenceClass.CI_WORKFLOW and about_ci
+def _is_about_ci(ask: Ask) -> bool:
+    asks_for_ci = ask.intent is Intent.DIAGNOSE or _ABOUT_CI.search(ask.question) is not None
+    return ask.cls is EvidenceClass.CI_WORKFLOW and asks_for_ci
 
 
-def _place(run: WorkflowRun) -> Place:
+def _run_place(run: WorkflowRun) -> Place:
     return Place(run.url or f"run {run.database_id}", 0, one_line(run.workflow_name))
 
 
@@ -255,7 +252,7 @@ class RunList(Producer):
 
     def can(self, ask: Ask) -> int:
         """For questions about CI."""
-        return 1 if _can(ask) else 0
+        return 1 if _is_about_ci(ask) else 0
 
     def produce(self, ask: Ask, context: Context) -> Evidence:
         """Return one entry: the runs of the requested workflow, or of any workflow if none is named."""
@@ -269,10 +266,10 @@ class RunList(Producer):
         return ask.evidence(
             self.name,
             quality,
-            map(_place, shown),
+            map(_run_place, shown),
             exact=len(runs.asked) if runs.named else 0,
             note=note,
-            query=f"--limit {_LISTED}",
+            query=f"--limit {_LISTED_RUNS}",
             shows=chosen.shows if chosen else Shows.NOTHING,
         )
 
@@ -287,7 +284,7 @@ class RunView(Producer):
 
     def can(self, ask: Ask) -> int:
         """Rate this producer: for questions about CI. It lists the runs itself, so it comes first."""
-        return 2 if _can(ask) else 0
+        return 2 if _is_about_ci(ask) else 0
 
     def produce(self, ask: Ask, context: Context) -> Evidence:
         """Return one entry: the last finished (to explain a failure, the last failed) run of the requested workflow."""
@@ -295,44 +292,48 @@ class RunView(Producer):
             runs = Runs.ask(ask, context)
             chosen = choose_run(runs.asked, ask.intent)
             if chosen is None:
-                raise GhRefusedError(_no_run(runs))
+                raise GhRefusedError(_why_no_run(runs))
             fields = "conclusion,status,workflowName,jobs"
-            view = _gh(context, RunDetails, "run", "view", str(chosen.database_id), "--json", fields)
+            view = _gh_json(context, RunDetails, "run", "view", str(chosen.database_id), "--json", fields)
         except GhRefusedError as reason:
             return ask.nothing(self.name, str(reason), "")
         failed = failed_steps(view)
         jobs = max(1, len(view.jobs or ()))  # a run that could not start has none: it is still one run
         log = ""
         if view.conclusion == "failure":  # of a long log its beginning, where the first error is
-            log = _run(context, "run", "view", str(chosen.database_id), "--log-failed").text
-        confirmed = view.status == "completed" and view.conclusion == chosen.conclusion
+            log = _run_gh(context, "run", "view", str(chosen.database_id), "--log-failed").text
+        is_confirmed = view.status == "completed" and view.conclusion == chosen.conclusion
         did_not_fail = "it did not fail" if ask.intent is Intent.DIAGNOSE and chosen.shows is Shows.PASSES else ""
         newest = runs.asked[0]
-        going = f"a newer run is still going: {newest}" if not newest.done else ""
-        first = first_failure(log)
-        other = _another_failure(ask.question, (chosen.workflow_name, *failed, first)) if failed else ""
-        differs = "" if confirmed else f"the list says {chosen.conclusion}, the view {view.conclusion or view.status}"
-        said = (other, differs, did_not_fail, str(chosen), listed(failed), first, going)
-        is_settled = confirmed and not other and (not going or ask.intent is Intent.DIAGNOSE)
+        still_going = f"a newer run is still going: {newest}" if not newest.has_ended else ""
+        error_line = first_failure(log)
+        other_failure = (
+            _about_another_failure(ask.question, (chosen.workflow_name, *failed, error_line)) if failed else ""
+        )
+        differs = (
+            "" if is_confirmed else f"the list says {chosen.conclusion}, the view {view.conclusion or view.status}"
+        )
+        remarks = (other_failure, differs, did_not_fail, str(chosen), listed(failed), error_line, still_going)
+        is_settled = is_confirmed and not other_failure and (not still_going or ask.intent is Intent.DIAGNOSE)
         return ask.evidence(
             self.name,
             Quality.STRONG if is_settled else Quality.MODERATE,
-            (_place(chosen), *(Place(chosen.url or f"run {chosen.database_id}", 0, step) for step in failed)),
+            (_run_place(chosen), *(Place(chosen.url or f"run {chosen.database_id}", 0, step) for step in failed)),
             count=jobs,
             exact=len(failed) or jobs,
-            note=one_line("; ".join(filter(None, said)), 400),
+            note=one_line("; ".join(filter(None, remarks)), 400),
             query=str(chosen.database_id),
-            shows=chosen.shows if confirmed and not other else Shows.NOTHING,
-            disputes=bool(differs or other or (going and ask.intent is not Intent.DIAGNOSE)),
+            shows=chosen.shows if is_confirmed and not other_failure else Shows.NOTHING,
+            disputes=bool(differs or other_failure or (still_going and ask.intent is not Intent.DIAGNOSE)),
         )
 
 
-def _another_failure(question: str, said: Sequence[str]) -> str:
+def _about_another_failure(question: str, failure_texts: Sequence[str]) -> str:
     """Say that what failed is not what the question names: a quoted name, or that of a job, a step or a test."""
-    named = [match[1] or match[2] for match in _JOB.finditer(question)]
-    wanted = [name for name in named if not _GENERAL.issuperset(name.lower().split())]
-    spoken = [split_words(text) for text in said]
-    if not wanted or any(has_phrase(words, split_words(name)) for name in wanted for words in spoken):
+    named = [match[1] or match[2] for match in _JOB_FORM.finditer(question)]
+    wanted = [name for name in named if not _NO_NAME.issuperset(name.lower().split())]
+    failure_words = [split_words(text) for text in failure_texts]
+    if not wanted or any(has_phrase(words, split_words(name)) for name in wanted for words in failure_words):
         return ""
     return f"another failure, not of {wanted[0]!r}"
 
@@ -345,7 +346,7 @@ def definition_of_pipeline(question: str, context: Context) -> str:
     return paths[0] if len(paths) == 1 else ".github/workflows/"
 
 
-def _no_run(runs: Runs) -> str:
+def _why_no_run(runs: Runs) -> str:
     """Return the reason why no run can be looked at: none at all, none of this workflow, or still going."""
     if not runs.all:
         return "GitHub lists no runs"
@@ -358,13 +359,13 @@ def choose_run(runs: list[WorkflowRun], intent: Intent) -> WorkflowRun | None:
 
     A workflow whose newest finished run passed does not fail any more: then that run is the evidence.
     """
-    newest: dict[str, WorkflowRun] = {}
-    for each in runs:
-        if each.done:
-            newest.setdefault(each.workflow_name, each)
-    finished = list(newest.values())
+    newest_by_workflow: dict[str, WorkflowRun] = {}
+    for listed_run in runs:
+        if listed_run.has_ended:
+            newest_by_workflow.setdefault(listed_run.workflow_name, listed_run)
+    finished = list(newest_by_workflow.values())
     if intent is Intent.DIAGNOSE:
-        finished.sort(key=lambda each: each.conclusion == "success")
+        finished.sort(key=lambda listed_run: listed_run.conclusion == "success")
     return finished[0] if finished else None
 
 

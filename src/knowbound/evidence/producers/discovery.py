@@ -35,7 +35,7 @@ from knowbound.text.printable import counted, listed
 
 _MANIFEST_SCAN = "manifest scan"  # independent of the tree scan
 PROJECT = "project"  # the target of evidence about the project as a whole
-_STARTS = {  # how a file of this language says that it is where the program starts
+_ENTRY_PATTERNS = {  # how a file of this language says that it is where the program starts
     "Python": rb"^if __name__ == [\"']__main__[\"']|^def main\(",
     "Rust": rb"^(?:pub )?(?:async )?fn main\(",
     "Go": rb"^func main\(",
@@ -44,13 +44,13 @@ _STARTS = {  # how a file of this language says that it is where the program sta
     "Java": rb"public static void main\(",
     "Kotlin": rb"^(?:suspend )?fun main\(",
     "C#": rb"static (?:async )?(?:void|int|Task)\S* Main\(|^using ",
-    "JavaScript": rb"",
+    "JavaScript": rb"",  # the name of the file is enough
     "TypeScript": rb"",
 }
-_START_NAME = re.compile(r"(?:^|/)(?:main|__main__|manage|app|server|index|Main|Program)\.\w+$")
+_ENTRY_NAME = re.compile(r"(?:^|/)(?:main|__main__|manage|app|server|index|Main|Program)\.\w+$")
 _FEW_DOCUMENTS = 4  # where nothing is source, one file in four is enough: the others are settings and pictures
-_MOST_STARTS = 50  # candidates looked into
-_START_BYTES = 200_000
+_MOST_ENTRY_FILES = 50  # candidates looked into
+_ENTRY_FILE_BYTES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ class Project:
     limits: tuple[str, ...] = ()  # what could not be seen
 
     @property
-    def same(self) -> str:
-        """Return what two scans have to agree on: kind, source count, test presence (specification 3)."""
+    def agreed_facts(self) -> str:
+        """Return the facts that two scans have to agree on (specification 3); "" unless all of them are known."""
         if not self.kind or self.sources is None or self.tests is None:
             return ""
         return f"{self.kind} with {counted(self.sources, 'source file')} and {'tests' if self.tests else 'no tests'}"
@@ -95,8 +95,8 @@ def grade_discovery(project: Project) -> Quality:
     """Specification 3, class Discovery: any output, the kind, or full metadata."""
     if not project.kind:
         return Quality.WEAK
-    full = bool(project.sources) and project.tests is not None and not project.limits
-    return Quality.STRONG if full else Quality.MODERATE
+    is_complete = bool(project.sources) and project.tests is not None and not project.limits
+    return Quality.STRONG if is_complete else Quality.MODERATE
 
 
 def scan_tree(inventory: Inventory) -> Project:
@@ -113,20 +113,21 @@ def scan_tree(inventory: Inventory) -> Project:
     documents = sum(extension(path) in DOCUMENTS for path in inventory.files)
     sources = kinds.total()
     if documents and not sources and documents * _FEW_DOCUMENTS >= len(inventory.files):
-        return Project("documents", documents, tests, ci_systems=ci_systems(inventory), limits=_limits(inventory))
+        systems = ci_systems(inventory)
+        return Project("documents", sources=documents, tests=tests, ci_systems=systems, limits=_limits(inventory))
     kind, most = kinds.most_common(1)[0] if kinds else ("", 0)
     if most * 2 <= sources:  # half of the files or less: a mixture is a kind of its own
         kind = " and ".join(sorted(name for name, _ in kinds.most_common(2)))
-    systems = {known.system for name in inventory.at_root() if (known := known_manifest(name))}
+    build_systems = {known.system for name in inventory.at_root() if (known := known_manifest(name))}
     return Project(
         kind,
-        sources,
-        tests,
-        tuple(languages.most_common()),
-        tuple(_starts(inventory)),
-        tuple(sorted(systems)),
-        ci_systems(inventory),
-        _limits(inventory),
+        sources=sources,
+        tests=tests,
+        languages=tuple(languages.most_common()),
+        entry_points=tuple(_entry_points(inventory)),
+        build_systems=tuple(sorted(build_systems)),
+        ci_systems=ci_systems(inventory),
+        limits=_limits(inventory),
     )
 
 
@@ -147,8 +148,8 @@ def scan_manifests(inventory: Inventory) -> Project | None:
     broken = [f"{declared.path} cannot be read" for declared in manifests if not declared.readable]
     return Project(
         main.kind,
-        len(sources),
-        max(len(tests), int(main.tests)),
+        sources=len(sources),
+        tests=max(len(tests), int(main.tests)),
         entry_points=(*points, *commands_of_containers(inventory)),
         build_systems=tuple(dict.fromkeys(declared.system for declared in manifests)),
         ci_systems=ci_systems(inventory),
@@ -157,36 +158,39 @@ def scan_manifests(inventory: Inventory) -> Project | None:
 
 
 def _declared_sources(declared: Declared, by_kind: dict[str, list[str]]) -> list[str]:
+    """Return the files of a manifest's kind: below the folders that it declares, or all of them if it declares none."""
     roots = tuple(f"{root}/" for root in declared.roots)
     return [path for path in by_kind.get(declared.kind, ()) if not roots or path.startswith(roots)]
 
 
 def _limits(inventory: Inventory) -> tuple[str, ...]:
+    """Return what the walk over the files could not see, in words."""
     unreadable = f"{counted(inventory.unreadable, 'folder')} could not be read" if inventory.unreadable else ""
     cut = "the walk stopped at its limit" if inventory.cut else ""
     return tuple(limit for limit in (unreadable, cut) if limit)
 
 
-def _starts(inventory: Inventory) -> list[Place]:
-    """Files with a name and a function that programs start with."""
-    candidates = [path for path in inventory.files if _START_NAME.search(path) and not is_test(path)]
+def _entry_points(inventory: Inventory) -> list[Place]:
+    """Return the files with a name and a function that programs start with."""
+    candidates = [path for path in inventory.files if _ENTRY_NAME.search(path) and not is_test(path)]
     found = []
-    for path in sorted(candidates, key=lambda path: (path.count("/"), path))[:_MOST_STARTS]:
+    for path in sorted(candidates, key=lambda path: (path.count("/"), path))[:_MOST_ENTRY_FILES]:
         language = language_of(path)
-        pattern = _STARTS.get(language.name) if language else None
-        content = inventory.read(path, _START_BYTES) if pattern is not None else None
+        pattern = _ENTRY_PATTERNS.get(language.name) if language else None
+        content = inventory.read(path, _ENTRY_FILE_BYTES) if pattern is not None else None
         match = re.search(pattern, content, re.M) if pattern is not None and content is not None else None
         if match and content is not None:
             found.append(Place(path, content.count(b"\n", 0, match.start()) + 1, path))
     return found
 
 
-def _evidence(tool: str, ask: Ask, project: Project) -> Evidence:
+def _project_evidence(tool: str, ask: Ask, project: Project) -> Evidence:
+    """Return a scan as evidence: it counts sources and tests; exact are the sources, if their kind is known."""
     sources = project.sources or 0
     return ask.evidence(
         tool,
         grade_discovery(project),
-        (Place(".", 0, project.same), *project.entry_points),
+        (Place(".", 0, project.agreed_facts), *project.entry_points),
         count=sources + (project.tests or 0),
         exact=sources if project.kind else 0,
         note=str(project),
@@ -207,7 +211,7 @@ class ManifestScan(Producer):
         project = scan_manifests(take_inventory(context.root, context.deadline))
         if project is None:
             return ask.nothing(self.name, "no project manifest in the root", "", ask.target or PROJECT)
-        return _evidence(self.name, ask, project)
+        return _project_evidence(self.name, ask, project)
 
 
 class TreeScan(Producer):
@@ -227,4 +231,4 @@ class TreeScan(Producer):
         if not inventory.files:
             why = "the folder cannot be read" if inventory.unreadable else "the folder has no files"
             return ask.nothing(self.name, why, "", ask.target or PROJECT)
-        return _evidence(self.name, ask, scan_tree(inventory))
+        return _project_evidence(self.name, ask, scan_tree(inventory))

@@ -11,7 +11,7 @@ from knowbound.evidence.plan import Focus, Term, TermKind
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context, Producer
 from knowbound.text.terms import canonical, canonical_words, glued, split_words
 
-_HOLDERS = frozenset("index __init__ mod main lib init".split())  # a folder's own file: it is named by its folder
+_OWN_FILES = frozenset("index __init__ mod main lib init".split())  # of a folder, by which they are named
 
 
 class Find(Producer):
@@ -35,15 +35,16 @@ class Find(Producer):
         assert term is not None
         files = context.tree.files
         is_file = term.kind is TermKind.FILE
-        if exact := _places(files_named(files, term.text) if is_file else _spelled(files, term)):
+        if exact := _places(files_named(files, term.text) if is_file else _named_like_phrase(files, term)):
             # A file name proves nothing about content: a file that is only called like the term is a candidate.
             quality = Quality.STRONG if is_file else Quality.MODERATE
             return ask.evidence(self.name, quality, exact, exact=len(exact), note="exact file name")
-        if partial := _partial(files, term):
+        if partial := _named_in_part(files, term):
             return ask.evidence(self.name, Quality.MODERATE, _places(partial), note="part of a file name")
         wanted = {canonical(word) for word in term.words if len(word) > 2}
-        if token := [path for path in files if wanted & set(canonical_words(_stem(path)))]:
-            return ask.evidence(self.name, Quality.WEAK, _places(token), note="only single words of it in file names")
+        if sharing_word := [path for path in files if wanted & set(canonical_words(_stem(path)))]:
+            note = "only single words of it in file names"
+            return ask.evidence(self.name, Quality.WEAK, _places(sharing_word), note=note)
         return ask.nothing(self.name, "no such file")
 
 
@@ -58,7 +59,7 @@ def files_named(files: Iterable[str], name: str) -> list[str]:
     return _ranked(found)
 
 
-def _spelled(files: Iterable[str], term: Term) -> list[str]:
+def _named_like_phrase(files: Iterable[str], term: Term) -> list[str]:
     """Files whose name, or folder and name together, is exactly the phrase in some spelling."""
     keys = {glued(canonical(word) for word in term.words), glued(term.words)}
     return _ranked(path for path in files if keys & _names_of(path))
@@ -71,11 +72,12 @@ def _names_of(path: str) -> frozenset[str]:
     stem = _stem(path)
     names = [stem]
     if len(parts) > 1:
-        names = [parts[-2]] if stem in _HOLDERS else [stem, f"{parts[-2]} {stem}"]
+        names = [parts[-2]] if stem in _OWN_FILES else [stem, f"{parts[-2]} {stem}"]
     return frozenset(glued(form) for name in names for form in (canonical_words(name), split_words(name)))
 
 
-def _partial(files: Iterable[str], term: Term) -> list[str]:
+def _named_in_part(files: Iterable[str], term: Term) -> list[str]:
+    """Return the files whose name or path contains the term; nothing for a short term, which many names contain."""
     text = glued(term.words) if term.kind is not TermKind.FILE else _stem(term.text).lower()
     if len(text) < 4:
         return []

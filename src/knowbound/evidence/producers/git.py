@@ -73,7 +73,7 @@ class _History:
             case _:
                 return self._about()
 
-    def _found(
+    def _log_evidence(
         self,
         query: str,
         commits: Sequence[LogEntry],
@@ -89,17 +89,19 @@ class _History:
         )
 
     def _last(self) -> Evidence:
+        """Return the last commits, of the file that the question names if it names one."""
         question = self.question
         paths = pathspecs(self.repository.files_named(question.subject)) if question.subject else None
-        if paths == []:
+        if paths == []:  # what it names is no file
             return self._about()
         commits = self.repository.log(count=question.count, paths=paths)
         if not commits:
             raise UnansweredError("no commit touches this folder")
         about = f" of {question.subject}" if question.subject else ""
-        return self._found(f"-{question.count}{about}", commits, f"the last commit{about} is {commits[0]}")
+        return self._log_evidence(f"-{question.count}{about}", commits, f"the last commit{about} is {commits[0]}")
 
     def _commit(self, name: str) -> Evidence:
+        """Return the commit of that name, with the files that it touches."""
         revision = ("--end-of-options", f"{name}^{{commit}}", "--", ".")
         ran = self.repository.ask("show", "--name-only", "--relative", "-z", FIELDS, *QUIET, *revision)
         head, _, names = ran.text.partition("\x1e")
@@ -117,14 +119,22 @@ class _History:
     def _since(self) -> Evidence:
         """Return the commits since a revision or a date; if there are none, the last commit before it."""
         question, repository = self.question, self.repository
-        text, until = question.subject, repository.revision(question.until) if question.until else "HEAD"
-        known, date = repository.revision(text), date_of(text)
-        if not (known and until) and not date:
-            raise UnansweredError(f"{(text if not known else question.until)!r} is neither a revision nor a date")
-        span = ("--end-of-options", f"{known}..{until}") if known and until else (f"--since={date}",)
-        said = f"since {text}" if not question.until else f"between {text} and {question.until}"
-        if known not in ("", text) and not re.fullmatch(r"[0-9a-f]{40}", known):  # a tag that was taken for it
-            said += f" ({known})"
+        start, end_revision = question.subject, repository.revision(question.until) if question.until else "HEAD"
+        start_revision, date = repository.revision(start), date_of(start)
+        if not (start_revision and end_revision) and not date:
+            raise UnansweredError(
+                f"{(start if not start_revision else question.until)!r} is neither a revision nor a date"
+            )
+        span = (
+            ("--end-of-options", f"{start_revision}..{end_revision}")
+            if start_revision and end_revision
+            else (f"--since={date}",)
+        )
+        period = f"since {start}" if not question.until else f"between {start} and {question.until}"
+        if start_revision not in ("", start) and not re.fullmatch(
+            r"[0-9a-f]{40}", start_revision
+        ):  # a tag that was taken for it
+            period += f" ({start_revision})"
         about, matched = " ".join(question.words), Matched(())
         if about:
             paths = repository.files_named(about)
@@ -133,15 +143,17 @@ class _History:
                 matched = search_messages(question, repository, span)
                 commits = list(matched.commits)
             if not commits:
-                raise UnansweredError(f"no commit {said} is about {about!r}{_nearest(matched)}")
-            said = f"{said} about {about}"
+                raise UnansweredError(f"no commit {period} is about {about!r}{_nearest(matched)}")
+            period = f"{period} about {about}"
         else:
             commits = repository.log(*span)
         if not commits:
             last = repository.log(count=1)
-            return self._found(said, last, f"no commit {said}; the last one is {last[0]}" if last else "")
+            return self._log_evidence(period, last, f"no commit {period}; the last one is {last[0]}" if last else "")
         more = "".join(f"; before it {commit}" for commit in commits[1:4]) if about else ""
-        return self._found(said, commits, f"{counted(len(commits), 'commit')} {said}, the last one {commits[0]}{more}")
+        return self._log_evidence(
+            period, commits, f"{counted(len(commits), 'commit')} {period}, the last one {commits[0]}{more}"
+        )
 
     def _about(self) -> Evidence:
         """Find the commits about a subject: of its file, with its words, that add or remove its name, by its author.
@@ -153,7 +165,7 @@ class _History:
             commits = repository.log(count=10)
             if not commits:
                 raise UnansweredError("no commit touches this folder")
-            return self._found(
+            return self._log_evidence(
                 "-10", commits, f"the log, with nothing to match; the last commit is {commits[0]}", Quality.MODERATE
             )
         if found := self._of_file():
@@ -163,7 +175,9 @@ class _History:
             others = len(matched.commits) - 1
             more = f"; {counted(others, 'other')} {'mentions' if others == 1 else 'mention'} it" if others else ""
             about = " ".join(question.words)
-            return self._found(about, matched.commits, f"{about}: {matched.commits[0]}{more}", tool="git log --grep")
+            return self._log_evidence(
+                about, matched.commits, f"{about}: {matched.commits[0]}{more}", tool="git log --grep"
+            )
         name = question.words[0] if len(question.words) == 1 else subject
         is_whole = all(word in name for word in question.words)  # else the name is a part of what is asked
         spelled = list(dict.fromkeys((name, *(spellings(name.split()) if " " in name else ()))))
@@ -171,7 +185,7 @@ class _History:
             return self._added_or_removed(spelled, commits)
         if commits := repository.log("--fixed-strings", "--regexp-ignore-case", f"--author={subject}"):
             note = f"{counted(len(commits), 'commit')} by {subject}, the last one {commits[0]}"
-            return self._found(subject, commits, note, tool="git log --author")
+            return self._log_evidence(subject, commits, note, tool="git log --author")
         raise UnansweredError(f"no commit is about {subject!r}{_nearest(matched)}")
 
     def _of_file(self) -> Evidence | None:
@@ -179,17 +193,17 @@ class _History:
         kind, repository = self.question.kind, self.repository
         named = [word for word in self.question.words if "." in word or "/" in word]
         for name in dict.fromkeys((self.question.subject, *named)):
-            known, ever = repository.files_named(name), [literal(name), anywhere(name)]
+            tracked, anywhere_ever = repository.files_named(name), [literal(name), anywhere(name)]
             if kind is HistoryKind.ADDED and name in named:
-                if commits := repository.log("--diff-filter=A", paths=ever)[::-1]:
-                    return self._found(name, commits, f"{name} was added by {commits[0]}")
-            elif kind is HistoryKind.REMOVED and name in named and not known:
-                if commits := repository.log("--diff-filter=D", paths=ever):
-                    return self._found(name, commits, f"{name} was removed by {commits[0]}")
-            elif kind is not HistoryKind.REMOVED and known and (commits := repository.log(paths=pathspecs(known))):
+                if commits := repository.log("--diff-filter=A", paths=anywhere_ever)[::-1]:
+                    return self._log_evidence(name, commits, f"{name} was added by {commits[0]}")
+            elif kind is HistoryKind.REMOVED and name in named and not tracked:
+                if commits := repository.log("--diff-filter=D", paths=anywhere_ever):
+                    return self._log_evidence(name, commits, f"{name} was removed by {commits[0]}")
+            elif kind is not HistoryKind.REMOVED and tracked and (commits := repository.log(paths=pathspecs(tracked))):
                 people = listed(list(dict.fromkeys(commit.author for commit in commits)))
                 note = f"{name} was last changed by {commits[0]}; {counted(len(commits), 'commit')} by {people}"
-                return self._found(name, commits, note)
+                return self._log_evidence(name, commits, note)
         return None
 
     def _added_or_removed(self, spelled: Sequence[str], commits: Sequence[LogEntry]) -> Evidence:
@@ -197,15 +211,15 @@ class _History:
         name, tool, count = spelled[0], "git log -S", counted(len(commits), "commit")
         match self.question.kind:
             case HistoryKind.ADDED:
-                return self._found(name, commits[::-1], f"{name!r} came with {commits[-1]}", tool=tool)
+                return self._log_evidence(name, commits[::-1], f"{name!r} came with {commits[-1]}", tool=tool)
             case HistoryKind.REMOVED if self.repository.has(*spelled):
                 note = f"{name!r} is still in the tree; {count} added or removed some of it"
-                return self._found(name, commits, note, Quality.WEAK, tool)
+                return self._log_evidence(name, commits, note, Quality.WEAK, tool)
             case HistoryKind.REMOVED:
-                return self._found(name, commits, f"{name!r} went with {commits[0]}", tool=tool)
+                return self._log_evidence(name, commits, f"{name!r} went with {commits[0]}", tool=tool)
             case _:
                 note = f"{count} add or remove {name!r}, the last one {commits[0]}"
-                return self._found(name, commits, note, tool=tool)
+                return self._log_evidence(name, commits, note, tool=tool)
 
 
 def _nearest(matched: Matched) -> str:

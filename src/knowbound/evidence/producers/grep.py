@@ -22,13 +22,15 @@ from knowbound.evidence.producers.protocol import SEARCH, Ask, Context, Producer
 from knowbound.files import rg
 from knowbound.text.terms import canonical_words, phrase_pattern, phrase_spans
 
-_TESTS = 3  # from this source_rank on a file is no part of the product
-_FEW = 10  # part IV: a substring in at most ten places is moderate, in more weak
+_NOT_PRODUCT = 3  # the source_rank from which on a file is no part of the product
+_FEW_PLACES = 10  # part IV: a substring in at most ten places is moderate, in more weak
 _HEADING_LINE = re.compile(r"^#{1,6}\s")
 
 
 @dataclass(slots=True)
 class _FileMatches:
+    """Lines of one file that match."""
+
     path: str
     lines: list[int] = field(default_factory=list)
     best: int = 9  # the best kind of line: 0 definition, 1 heading, 2 comment, 3 code
@@ -63,11 +65,8 @@ class Grep(Producer):
         exact = self._exact(ask, term, context, paths)
         if exact is not None:
             return exact
-        near = (
-            self._substring(ask, term, context, paths)
-            if len(term.words) <= 1 or term.kind is TermKind.IDENTIFIER
-            else None
-        )
+        is_one_word = len(term.words) <= 1 or term.kind is TermKind.IDENTIFIER
+        near = self._substring(ask, term, context, paths) if is_one_word else None
         if near is None and term.is_proposed:
             return ask.nothing(self.name, "no match", term.text)  # loose words of a guess say nothing
         return near or self._tokens(ask, term, context, paths)
@@ -77,13 +76,13 @@ class Grep(Producer):
         in_changelog: Evidence | None = None
         for pattern, ignore_case, multiline, why in _patterns(term):
             hits, limited = context.tree.matches([pattern], ignore_case=ignore_case, multiline=multiline, paths=paths)
-            keep = _on_edges(pattern) if multiline else (lambda hit: [hit.line] * max(1, len(hit.spans)))
-            found, count = _by_file(hits, keep)
+            lines_of = _whole_word_lines(pattern) if multiline else (lambda hit: [hit.line] * max(1, len(hit.spans)))
+            found, count = _group_by_file(hits, lines_of)
             if found:
                 note = f"{why}, {count} time{'s' * (count != 1)} in {len(found)} file{'s' * (len(found) != 1)}"
                 note += f"; {limited} was reached" if limited else ""
                 ranked = _ranked(found, term)
-                only_changelog = all(is_changelog(one.path) for one in found)
+                only_changelog = all(is_changelog(file.path) for file in found)
                 quality, lacking = _what_exact_proves(term, found, only_changelog)
                 evidence = ask.evidence(
                     self.name,
@@ -104,10 +103,10 @@ class Grep(Producer):
         if len(term.text) < 4:
             return None
         hits, _ = context.tree.matches([re.escape(term.text)], ignore_case=False, paths=paths)
-        found, count = _by_file(hits, lambda hit: [hit.line] * len(hit.spans))
+        found, count = _group_by_file(hits, lambda hit: [hit.line] * len(hit.spans))
         if not found:
             return None
-        quality = Quality.MODERATE if count <= _FEW else Quality.WEAK
+        quality = Quality.MODERATE if count <= _FEW_PLACES else Quality.WEAK
         note = "only as part of longer words"
         return ask.evidence(self.name, quality, _ranked(found, term), count=count, note=note, query=term.text)
 
@@ -125,7 +124,7 @@ class Grep(Producer):
             return ask.evidence(self.name, Quality.NONE, note="no match", query=term.text)
         total = sum(int(count) for _, count in counts)
         found = [(path.decode("utf-8", "surrogateescape"), int(count)) for path, count in counts]
-        ranked = sorted(found, key=lambda one: (source_rank(one[0]), -one[1], one[0]))
+        ranked = sorted(found, key=lambda path_count: (source_rank(path_count[0]), -path_count[1], path_count[0]))
         note = "only single words of it" if len(term.words) > 1 else "only parts of it"
         places = [Place(path) for path, _ in ranked]
         return ask.evidence(self.name, Quality.WEAK, places, count=total, note=note, query=" ".join(words))
@@ -135,12 +134,13 @@ def _what_exact_proves(term: Term, found: list[_FileMatches], only_changelog: bo
     """An exact match is Strong, unless it is not of what was asked: a definition, a use."""
     if only_changelog:
         return Quality.MODERATE, "only in a changelog"
-    defining = any(one.defines and not has_grammar(one.path) for one in found)  # elsewhere the syntax tree decides
-    if term.kind is TermKind.IDENTIFIER and term.defined and not defining:
+    # In a file with a grammar the syntax tree decides what is a definition.
+    is_defined_here = any(file.defines and not has_grammar(file.path) for file in found)
+    if term.kind is TermKind.IDENTIFIER and term.asks_definition and not is_defined_here:
         return Quality.MODERATE, "named here, not defined"
-    if term.kind is TermKind.IDENTIFIER and term.focus is Focus.USES and all(one.only_defines for one in found):
+    if term.kind is TermKind.IDENTIFIER and term.focus is Focus.USES and all(file.only_defines for file in found):
         return Quality.MODERATE, "defined here, but no use of it was found"
-    if term.kind in (TermKind.PHRASE, TermKind.WORD) and all(source_rank(one.path) >= _TESTS for one in found):
+    if term.kind in (TermKind.PHRASE, TermKind.WORD) and all(source_rank(file.path) >= _NOT_PRODUCT for file in found):
         return Quality.MODERATE, "only in tests or in vendored code"
     return Quality.STRONG, ""
 
@@ -161,35 +161,39 @@ def _patterns(term: Term) -> Iterable[tuple[str, bool, bool, str]]:
         yield phrase_pattern(term.words), True, True, "exact phrase"
 
 
-def _on_edges(pattern: str) -> Callable[[TextMatch], list[int]]:
-    """Keep matches that are whole words; give the line of each."""
+def _whole_word_lines(pattern: str) -> Callable[[TextMatch], list[int]]:
+    """Return a function that gives the line of each match of whole words in a hit."""
     compiled = re.compile(pattern, re.IGNORECASE)
 
-    def keep(hit: TextMatch) -> list[int]:
+    def lines_of(hit: TextMatch) -> list[int]:
         return [hit.line + hit.text.count("\n", 0, start) for start, _ in phrase_spans(hit.text, compiled)]
 
-    return keep
+    return lines_of
 
 
-def _by_file(hits: Iterable[TextMatch], keep: Callable[[TextMatch], list[int]]) -> tuple[list[_FileMatches], int]:
+def _group_by_file(
+    hits: Iterable[TextMatch], lines_of: Callable[[TextMatch], list[int]]
+) -> tuple[list[_FileMatches], int]:
+    """Return the matches of each file and their number; `lines_of` gives the lines of a hit that count."""
     found: dict[str, _FileMatches] = {}
     count = 0
     for hit in hits:
-        lines = keep(hit)
+        lines = lines_of(hit)
         if not lines:
             continue
-        here = found.setdefault(hit.path, _FileMatches(hit.path))
-        here.lines.extend(lines)
-        here.best = min(here.best, _line_kind(hit))
+        file = found.setdefault(hit.path, _FileMatches(hit.path))
+        file.lines.extend(lines)
+        file.best = min(file.best, _line_rank(hit))
         matched = {canonical_words(hit.text[start:end]) for start, end in hit.spans}
         for number, line in enumerate(hit.text.rstrip("\n").split("\n"), hit.line):
             defined = definition_on(line, hit.path, number)
-            here.defines += defined is not None and canonical_words(defined.name) in matched
+            file.defines += defined is not None and canonical_words(defined.name) in matched
         count += len(lines)
     return list(found.values()), count
 
 
-def _line_kind(hit: TextMatch) -> int:
+def _line_rank(hit: TextMatch) -> int:
+    """Return the kind of a matched line as in `_FileMatches.best`."""
     if is_definition_line(hit.text):
         return 0
     if extension(hit.path) in MARKDOWN and _HEADING_LINE.match(hit.text):
@@ -201,11 +205,11 @@ def _ranked(found: Iterable[_FileMatches], term: Term) -> list[Place]:
     """Files of the product first; in them definitions, then the most mentions."""
     words = {word for word in term.words if len(word) > 2}
 
-    def order(one: _FileMatches) -> tuple[object, ...]:
-        named = sum(1 for word in words if word in one.path.rpartition("/")[2].lower())
+    def order(matches: _FileMatches) -> tuple[object, ...]:
+        words_in_name = sum(1 for word in words if word in matches.path.rpartition("/")[2].lower())
         if term.focus is Focus.DEFINITION:
-            return (source_rank(one.path), min(one.best, 2), -named, -len(one.lines), one.path)
-        return (source_rank(one.path), -len(one.lines), one.path)
+            return (source_rank(matches.path), min(matches.best, 2), -words_in_name, -len(matches.lines), matches.path)
+        return (source_rank(matches.path), -len(matches.lines), matches.path)
 
     symbol = term.text if term.kind is not TermKind.WORD else ""
-    return [Place(one.path, line, symbol) for one in sorted(found, key=order) for line in one.lines[:20]]
+    return [Place(matches.path, line, symbol) for matches in sorted(found, key=order) for line in matches.lines[:20]]

@@ -53,14 +53,14 @@ _TREE = re.compile(
 )
 _COMMIT = re.compile(r"\b(?:commit|revision|sha|hash)\s+`?([0-9a-f]{7,40})\b", re.I)
 _BETWEEN = re.compile(
-    r"\b(?:between|from) (?P<it>v?\d[\w.-]*|[0-9a-f]{7,40}) (?:and|to|until) (?P<until>[\w./-]+)", re.I
+    r"\b(?:between|from) (?P<start>v?\d[\w.-]*|[0-9a-f]{7,40}) (?:and|to|until) (?P<until>[\w./-]+)", re.I
 )
 _SINCE = re.compile(
-    r"\b(?:since|after) (?!when\b)(?:the )?(?:commit |tag |release |version )?(?P<it>[^?]+?)\s*(?:\?|$)", re.I
+    r"\b(?:since|after) (?!when\b)(?:the )?(?:commit |tag |release |version )?(?P<start>[^?]+?)\s*(?:\?|$)", re.I
 )
 _SPAN = re.compile(r"\b(?:last|past|this) (?:(\d{1,3}) )?(hour|day|week|month|year)s?\b|\b(yesterday|today)\b", re.I)
 # What was done to the thing; the first that is there decides. The verb itself is no word to look for.
-_DONE: tuple[tuple[HistoryKind, re.Pattern[str]], ...] = tuple(
+_VERBS: tuple[tuple[HistoryKind, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(rf"\b(?P<verb>{form})\b", re.I))
     for kind, form in (
         (HistoryKind.REMOVED, r"remov\w+|delet\w+|dropp\w+|drop|deprecat\w+|got rid of|disappear\w*|gone"),
@@ -107,30 +107,31 @@ def read_history_question(question: str, target: str = "") -> HistoryQuestion:
     """Return the question as one to git; `target` is its subject where the planner knows it."""
     text = " ".join(question.split())
     if between := _BETWEEN.search(text):
-        return HistoryQuestion(HistoryKind.SINCE, between["it"], until=between["until"])
+        return HistoryQuestion(HistoryKind.SINCE, between["start"], until=between["until"])
     if commit := _COMMIT.search(text):
         return HistoryQuestion(HistoryKind.COMMIT, commit[1])
     if (last := _LAST.search(text)) and not re.search(r"\bsince\b", text, re.I):
+        # "the last commit" is one commit, "the last commits" are ten
         count = _NUMBERS.get((last[1] or "").lower()) or int(last[1] or (1 if last[2].lower()[-1] == "t" else 10))
         words = distinctive_words(text[last.end() :])
         return HistoryQuestion(HistoryKind.LAST, " ".join(words), words, count)
     if _TREE.search(text):
         return HistoryQuestion(HistoryKind.TREE)
     if since := _SINCE.search(text):
-        it = _quoted(since["it"]) or since["it"]
-        return HistoryQuestion(HistoryKind.SINCE, it, distinctive_words(text[: since.start()]))
+        start = _first_quoted(since["start"]) or since["start"]
+        return HistoryQuestion(HistoryKind.SINCE, start, distinctive_words(text[: since.start()]))
     if span := _SPAN.search(text):
         return HistoryQuestion(HistoryKind.SINCE, span[3] or f"{span[1] or 1} {span[2]}s ago")
     kind, about = HistoryKind.ABOUT, target or text
-    if done := next(((known, found) for known, form in _DONE if (found := form.search(text))), None):
-        kind, about = done[0], text.replace(done[1]["verb"].split()[-1], " ", 1)
+    if verb := next(((kind, match["verb"]) for kind, form in _VERBS if (match := form.search(text))), None):
+        kind, about = verb[0], text.replace(verb[1].split()[-1], " ", 1)
     words = distinctive_words(about)
-    return HistoryQuestion(kind, _quoted(about) or " ".join(words), words)
+    return HistoryQuestion(kind, _first_quoted(about) or " ".join(words), words)
 
 
-def _quoted(text: str) -> str:
-    quoted = _QUOTED.search(text)
-    return next(group for group in quoted.groups() if group).strip() if quoted else ""
+def _first_quoted(text: str) -> str:
+    match = _QUOTED.search(text)
+    return next(group for group in match.groups() if group).strip() if match else ""
 
 
 _DATE = re.compile(
@@ -153,8 +154,11 @@ def date_of(text: str) -> str:
     return words if not re.fullmatch(r"\d+\s+\w+", words) else f"{words} ago"
 
 
-_COMMON = 0.05  # a word that this share of the commits has distinguishes none alone
-_LOOKED_INTO, _CHANGE = 8, 400_000  # commits whose changes are read for words that no message has; characters of each
+_COMMON_SHARE = 0.05  # a word that this share of the commits has distinguishes none alone
+_READ_CHANGES, _CHANGE_CHARACTERS = (
+    8,
+    400_000,
+)  # commits whose changes are read for words that no message has; characters of each
 _ADDS = re.compile(
     r"\b(?:add|adds|added|introduc\w+|implement\w*|feat|features?|support|new|allow\w*|initial|creat\w+|first)\b", re.I
 )
@@ -180,25 +184,25 @@ class CommitMessage:
 
     def has(self, word: str) -> bool:
         """Report whether the message has the word: a name as it is written, any other by its stem."""
-        return _has(word, f"{self.commit.subject}\n{self.body}", self.stems)
+        return _text_has(word, f"{self.commit.subject}\n{self.body}", self.stems)
 
     def subject_has(self, word: str) -> bool:
         """Report whether the first line has the word."""
-        return _has(word, self.commit.subject, self.subject_stems)
+        return _text_has(word, self.commit.subject, self.subject_stems)
 
 
 def _stems(text: str) -> frozenset[str]:
     return frozenset(stem(part) for word in re.findall(r"[\w.]+", text) for part in (word, *split_words(word)) if part)
 
 
-def _has(word: str, text: str, stems: frozenset[str]) -> bool:
+def _text_has(word: str, text: str, stems: frozenset[str]) -> bool:
     if is_name(word) or re.search(r"\W", word):  # go:build, zero-copy
-        return _named(word).search(text) is not None
+        return _name_pattern(word).search(text) is not None
     return stem(word) in stems
 
 
-def _named(word: str) -> re.Pattern[str]:
-    """A name as it is written; a compound of words also with spaces between them."""
+def _name_pattern(word: str) -> re.Pattern[str]:
+    """Return the pattern of a name as it is written; a compound of words also with spaces between them."""
     plain = re.escape(word) if is_name(word) else r"[-\s_]?".join(map(re.escape, word.split("-")))
     flags = 0 if is_name(word) and not word.startswith("-") else re.IGNORECASE
     return re.compile(rf"(?<![\w-]){plain}(?![\w-]|\.\d)", flags)
@@ -206,7 +210,7 @@ def _named(word: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class Matched:
-    """Return the commits about the words, best first; if no commit is about all words, the nearest commit."""
+    """Commits about the words, best first; if no commit is about all words, the nearest commit."""
 
     commits: tuple[LogEntry, ...]
     nearest: LogEntry | None = None
@@ -216,48 +220,57 @@ class Matched:
 def search_messages(question: HistoryQuestion, repository: Repository, span: Sequence[str] = ()) -> Matched:
     """Return the commits whose messages have the specific words of the question; of a span of the history if given."""
     messages = [CommitMessage(commit, body) for commit, body in repository.messages(*span)]
-    having = {word: [message for message in messages if message.has(word)] for word in question.words}
-    many = max(3, round(_COMMON * len(messages)))
-    specific = [word for word in having if len(having[word]) <= many or is_name(word)] or list(having)
-    weights = {word: math.log(1 + len(messages) / max(1, len(having[word]))) for word in having}
-    rarest = max(filter(having.__getitem__, specific), key=lambda word: weights[word], default="")
+    messages_with = {word: [message for message in messages if message.has(word)] for word in question.words}
+    most_of_specific = max(3, round(_COMMON_SHARE * len(messages)))
+    # Common words decide only if the question has no other.
+    specific = [
+        word for word in messages_with if len(messages_with[word]) <= most_of_specific or is_name(word)
+    ] or list(messages_with)
+    weights = {word: math.log(1 + len(messages) / max(1, len(messages_with[word]))) for word in messages_with}
+    rarest = max(filter(messages_with.__getitem__, specific), key=lambda word: weights[word], default="")
     if not rarest:
         return Matched(())
-    in_time = having[rarest][::-1] if question.kind is HistoryKind.ADDED else having[rarest]  # git: the newest first
-    ranked = sorted(in_time, key=lambda message: -_score(message, weights))
+    in_order = (
+        messages_with[rarest][::-1] if question.kind is HistoryKind.ADDED else messages_with[rarest]
+    )  # git: the newest first
+    ranked = sorted(in_order, key=lambda message: -_score(message, weights))
     complete = [
-        message for message in ranked if all(map(message.has, specific)) and _states(message, question, specific)
+        message
+        for message in ranked
+        if all(map(message.has, specific)) and _says_what_is_asked(message, question, specific)
     ]
     if not complete and question.kind is not HistoryKind.REMOVED:
-        complete = [message for message in ranked[:_LOOKED_INTO] if _changes_rest(message, specific, repository)]
+        complete = [
+            message for message in ranked[:_READ_CHANGES] if _changes_missing_words(message, specific, repository)
+        ]
     if not complete:
         return Matched((), ranked[0].commit, tuple(word for word in specific if not ranked[0].has(word)))
     if question.kind is HistoryKind.SINCE:
         complete.sort(key=messages.index)
-    rest = [message for message in ranked if message not in complete and message.subject_has(rarest)]
-    return Matched(tuple(message.commit for message in (*complete, *rest)))
+    others = [message for message in ranked if message not in complete and message.subject_has(rarest)]
+    return Matched(tuple(message.commit for message in (*complete, *others)))
 
 
 def _score(message: CommitMessage, weights: dict[str, float]) -> float:
-    """Return how much of the words a message has; a word of its first line counts whole."""
+    """Return the weight of the words that a message has: the whole of one in its first line, less below it."""
     found = (
         weight * (1.0 if message.subject_has(word) else 0.4) for word, weight in weights.items() if message.has(word)
     )
     return round(sum(found), 6)
 
 
-def _states(message: CommitMessage, question: HistoryQuestion, specific: Sequence[str]) -> bool:
+def _says_what_is_asked(message: CommitMessage, question: HistoryQuestion, specific: Sequence[str]) -> bool:
     """Report whether a message says what is asked: of a removal, one line names the thing and says that it went."""
     if question.kind is not HistoryKind.REMOVED:
         return True
     # What an addition takes away on its way is a part of the thing.
     body = () if _ADDS.search(message.commit.subject) else message.body.splitlines()
     lines = ((line, _stems(line)) for line in (message.commit.subject, *body) if _REMOVES.search(line))
-    return any(all(_has(word, line, stems) for word in specific) for line, stems in lines)
+    return any(all(_text_has(word, line, stems) for word in specific) for line, stems in lines)
 
 
-def _changes_rest(message: CommitMessage, specific: Sequence[str], repository: Repository) -> bool:
+def _changes_missing_words(message: CommitMessage, specific: Sequence[str], repository: Repository) -> bool:
     """Report whether the paths or changed lines of a commit have the words that its message lacks."""
-    text = repository.change(message.commit.hash)[:_CHANGE]
+    text = repository.change(message.commit.hash)[:_CHANGE_CHARACTERS]
     stems = _stems(text)
-    return all(message.has(word) or _has(word, text, stems) for word in specific)
+    return all(message.has(word) or _text_has(word, text, stems) for word in specific)

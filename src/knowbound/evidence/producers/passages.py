@@ -29,13 +29,15 @@ from knowbound.text.printable import counted, listed
 from knowbound.text.terms import split_words
 
 TOGETHER = 10  # lines
-_LOOKED_AT = 200  # passages that are graded, best first
+_MOST_GRADED = 200  # passages that are graded, best first
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s|^\s*\|")
-_TESTS = 3  # from this source_rank on a file is no part of the product
+_NOT_PRODUCT = 3  # the source_rank from which on a file is no part of the product
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _GradedPassage:
+    """A passage with its level, the line to cite, and the words that it lacks."""
+
     ranked: RankedPassage
     quality: Quality
     line: int
@@ -61,10 +63,10 @@ class PassageSearch(Producer):
         ranked = ranked_for(context.tree, ask.question, term.words, term.names)
         if term.within:
             inside = set(files_named(context.tree.files, term.within))
-            ranked = [near for near in ranked if near.passage.path in inside]
+            ranked = [candidate for candidate in ranked if candidate.passage.path in inside]
         if not ranked:
             return ask.nothing(self.name, "no passage has any of it")
-        found = [_graded(near, term, context.tree) for near in ranked[:_LOOKED_AT]]
+        found = [_grade(candidate, term, context.tree) for candidate in ranked[:_MOST_GRADED]]
         best = max((graded.quality for graded in found), key=lambda level: level.rank)
         of_best = [graded for graded in found if graded.quality is best]
         passages = [(graded.ranked.passage, graded.line) for graded in of_best]
@@ -82,73 +84,76 @@ def ranked_for(tree: SourceTree, question: str, words: Sequence[str], names: Seq
     return tree.ranked(question, list(wanted.values()))
 
 
-def _graded(ranked: RankedPassage, term: Term, tree: SourceTree) -> _Found:
+def _grade(ranked: RankedPassage, term: Term, tree: SourceTree) -> _GradedPassage:
+    """Grade a passage by where it has the words and names of a term: together, through synonyms, apart, in part."""
     passage = ranked.passage
     needed = [word_stem(word) for word in term.words]
-    text = {word_stem(word): word for word in term.words}
+    word_of = {word_stem(word): word for word in term.words}
     head = passage.head
     lines = (tree.text(passage.path) or "").split("\n")[passage.first - 1 : passage.last]
-    windows = [(at, at + TOGETHER) for at, line in enumerate(passage.lines) if line]
-    spans = _blocks(lines) if passage.kind == "section" else windows
-    begin, end, met = _best_window(passage, needed, head, spans)
+    windows = [(number, number + TOGETHER) for number, line in enumerate(passage.lines) if line]
+    spans = _blocks_of_document(lines) if passage.kind == "section" else windows
+    begin, end, present = _best_window(passage, needed, head, spans)
     line = best_line(passage, needed, begin, end)
     window = "\n".join(lines[begin:end])
-    absent = tuple(name for name in term.names if not _has_name(window, f"{passage.name} {passage.above}", name))
-    missing = tuple(text[word] for word in needed if word not in met) + absent
+    absent_names = tuple(name for name in term.names if not _has_name(window, f"{passage.name} {passage.above}", name))
+    missing = tuple(word_of[word] for word in needed if word not in present) + absent_names
     if not missing:
-        return _proved(ranked, line)
-    synonyms = {word: wanted_word(text[word]).synonyms for word in needed if word not in met}
+        return _grade_with_all_words(ranked, line)
+    synonyms = {word: wanted_word(word_of[word]).synonyms for word in needed if word not in present}
     nearby = frozenset().union(*passage.lines[begin:end], head)
-    whole = frozenset(passage.words) | head
-    through = {word for word, others in synonyms.items() if others & nearby}
-    if not absent and all(word in met or word in through for word in needed):
-        said = listed([text[word] for word in sorted(through)])
-        return _Found(ranked, Quality.MODERATE, line, missing, f"{said} only through a word that means the same")
-    if not absent and all(word in whole for word in needed):
-        return _Found(ranked, Quality.MODERATE, line, missing, "all of it in one passage, but not together")
-    return _Found(ranked, Quality.WEAK, line, missing, f"without {listed(list(missing), 4)}")
+    anywhere = frozenset(passage.words) | head
+    by_synonym = {word for word, others in synonyms.items() if others & nearby}
+    if not absent_names and all(word in present or word in by_synonym for word in needed):
+        only_meant = listed([word_of[word] for word in sorted(by_synonym)])
+        return _GradedPassage(
+            ranked, Quality.MODERATE, line, missing, f"{only_meant} only through a word that means the same"
+        )
+    if not absent_names and all(word in anywhere for word in needed):
+        return _GradedPassage(ranked, Quality.MODERATE, line, missing, "all of it in one passage, but not together")
+    return _GradedPassage(ranked, Quality.WEAK, line, missing, f"without {listed(list(missing), 4)}")
 
 
-def _proved(ranked: RankedPassage, line: int) -> _Found:
+def _grade_with_all_words(ranked: RankedPassage, line: int) -> _GradedPassage:
     """All words are together: strong, unless what has them is no source and no document."""
     path = ranked.passage.path
     quality, why = Quality.STRONG, f"all of it within {counted(TOGETHER, 'line')}"
     if is_changelog(path):
         quality, why = Quality.MODERATE, "all of it, but only in a changelog"
-    elif source_rank(path) >= _TESTS:
+    elif source_rank(path) >= _NOT_PRODUCT:
         quality, why = Quality.MODERATE, "all of it, but only in a test or in vendored code"
     elif language_of(path) is None and ranked.passage.kind != "section":
         quality, why = Quality.MODERATE, "all of it, but neither in source nor in a document"
-    return _Found(ranked, quality, line, (), why)
+    return _GradedPassage(ranked, quality, line, (), why)
 
 
-def _blocks(lines: Sequence[str]) -> list[tuple[int, int]]:
+def _blocks_of_document(lines: Sequence[str]) -> list[tuple[int, int]]:
     """Return the blocks of a document whose words count as together: paragraphs, list items, table rows, code."""
     found: list[tuple[int, int]] = []
-    begin, fenced = -1, False
-    for at, line in enumerate((*lines, "")):
-        mark = line.lstrip().startswith(("```", "~~~"))
-        fenced = not fenced if mark else fenced
-        starts = not fenced and not mark and (_ITEM.match(line) is not None or line.startswith("#"))
-        ends = not fenced and not line.strip()
+    begin, in_code = -1, False
+    for number, line in enumerate((*lines, "")):
+        is_fence = line.lstrip().startswith(("```", "~~~"))
+        in_code = not in_code if is_fence else in_code
+        starts = not in_code and not is_fence and (_ITEM.match(line) is not None or line.startswith("#"))
+        ends = not in_code and not line.strip()
         if begin >= 0 and (ends or starts):
-            found.append((begin, at))
+            found.append((begin, number))
             begin = -1
-        if begin < 0 and line.strip() and (fenced or not line.startswith("#")):
-            begin = at  # a heading is above what it heads
+        if begin < 0 and line.strip() and (in_code or not line.startswith("#")):
+            begin = number  # a heading is above what it heads
     return found
 
 
 def _best_window(
     passage: CodePassage, needed: Sequence[str], head: frozenset[str], spans: Sequence[tuple[int, int]]
 ) -> tuple[int, int, frozenset[str]]:
-    """The lines that have most of the words, and which those are."""
+    """Return the span of lines that, with the head of the passage, has most of the words, and those words."""
     wanted = frozenset(needed)
-    own = wanted & head
-    best, span = own, spans[0] if spans else (0, 1)
-    here = [line & wanted for line in passage.lines]
+    in_head = wanted & head
+    best, span = in_head, spans[0] if spans else (0, 1)
+    wanted_by_line = [line & wanted for line in passage.lines]
     for begin, end in spans:
-        found = own.union(*here[begin:end])
+        found = in_head.union(*wanted_by_line[begin:end])
         if len(found) > len(best):
             best, span = found, (begin, end)
     return *span, best
@@ -159,16 +164,17 @@ def best_line(passage: CodePassage, needed: Sequence[str], begin: int = 0, end: 
     wanted = frozenset(needed)
     counts = [len(line & wanted) for line in passage.lines[begin:end]]
     most = max(counts, default=0)
-    own = passage.line - passage.first
+    definition = passage.line - passage.first
     if passage.kind == "section" and not begin and any(counts[1:]):
         counts[0] = 0  # the heading names what the lines below it say
         most = max(counts)
-    elif not most or (0 <= own < len(passage.lines) and len(passage.lines[own] & wanted) >= most):
+    elif not most or (0 <= definition < len(passage.lines) and len(passage.lines[definition] & wanted) >= most):
         return passage.line
     return passage.first + begin + counts.index(most)
 
 
 def _has_name(window: str, names: str, name: str) -> bool:
+    """Report whether lines have a name as it is written, or `names` have it or its last part."""
     if " " in name:
         return name.lower() in " ".join(window.lower().split())
     pattern = rf"(?<![\w$]){re.escape(name)}(?![\w$])"

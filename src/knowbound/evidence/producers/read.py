@@ -29,7 +29,7 @@ MODEL_ONLY = frozenset({Intent.EXPLAIN, Intent.COMPARE, Intent.REVIEW})  # quest
 _ABOUT_TESTS = re.compile(r"\b(?:tests?|tested|fixtures?|specs?|benchmarks?|changelog|release notes)\b", re.I)
 _DATA = frozenset("jsonl ndjson log csv tsv snap har lock svg map po pot out diff patch".split())
 _MANUAL = re.compile(r"\.[1-9]$")
-_GENERATED, _TESTS = 4, 3  # source_rank
+_GENERATED = 4  # source_rank
 _NUMBER_ASKED = re.compile(r"\bhow (?:many|much|long|often|old|big|large|far|soon|frequently)\b", re.I)
 _NUMBER = re.compile(
     r"\d|\bone(?= \w)|\b(?:two|three|four|five|six|seven|eight|nine|ten|twelve|once|twice|half|daily|hourly|weekly|"
@@ -46,7 +46,7 @@ _SAYS_NOTHING = re.compile(
     re.I,
 )
 _TYPE = "type|class|struct|interface|enum|trait"
-_AROUND = 12  # lines of a block without a section or definition around it
+_LINES_EACH_WAY = 12  # lines of a block without a section or definition around it
 
 
 class _Read(NamedTuple):
@@ -76,17 +76,18 @@ class Read(Producer):
         for candidate in _one_per_file(ask.candidates, context.limits.reads):
             text = context.tree.text(candidate.path)
             if text is not None and context.seconds_left > 0:
-                reads.append((candidate.path, _look(text, candidate, term, ask, context.tree)))
+                reads.append((candidate.path, _read_candidate(text, candidate, term, ask, context.tree)))
         if not reads:
             return ask.nothing(self.name, "no candidate could be read")
-        agreed = [(number, one) for number, (_, one) in enumerate(reads) if one.place is not None]
-        if not agreed:
+        answering = [(number, read) for number, (_, read) in enumerate(reads) if read.place is not None]
+        if not answering:
             return ask.evidence(self.name, Quality.WEAK, [Place(path) for path, _ in reads], note=reads[0][1].why_not)
-        places = [one.place for _, one in agreed if one.place is not None]
+        places = [read.place for _, read in answering if read.place is not None]
         if ask.intent in MODEL_ONLY:
             note = "found, and not read: a question of how or why needs a model (knowbound model)"
             return ask.evidence(self.name, Quality.WEAK, places, note=note)
-        is_best, is_whole = agreed[0][0] == 0, agreed[0][1].is_whole
+        first_number, first = answering[0]
+        is_best, is_whole = first_number == 0, first.is_whole
         is_named = term.kind is not TermKind.DESCRIPTION
         quality = Quality.STRONG if is_best and is_whole and is_named else Quality.MODERATE
         note = "the best candidate has it" if is_best else "a later candidate has it"
@@ -117,79 +118,81 @@ def why_unfit(path: str, question: str) -> str:
     return "a changelog says what was once so" if is_changelog(path) else ""
 
 
-def _look(text: str, candidate: Place, term: Term, ask: Ask, tree: SourceTree) -> _Read:
+def _read_candidate(text: str, candidate: Place, term: Term, ask: Ask, tree: SourceTree) -> _Read:
     """Decide whether the symbol or section around a place answers, from the file as it is now."""
     path = candidate.path
     if term.kind is TermKind.FILE:
         name = path.rpartition("/")[2]
-        return _Read(Place(path, 0, name), True) if text.strip() else _Read(None, why_not="the file is empty")
+        return _Read(Place(path, 0, name), is_whole=True) if text.strip() else _Read(None, why_not="the file is empty")
     if reason := why_unfit(path, ask.question):
         return _Read(None, why_not=reason)
     if candidate.line == 0:
         return _Read(None, why_not="a file name says nothing of what is in it")
     around = passage_at(tree.root, path, candidate.line)
     if has_grammar(path):
-        return _source(text, candidate, term, around, ask.question)
-    return _document(text, candidate, term, ask, around, tree)
+        return _read_source(text, candidate, term, around, ask.question)
+    return _read_document(text, candidate, term, ask, around, tree)
 
 
-def _span(around: CodePassage | None, line: int) -> tuple[int, int]:
-    return (around.first, around.last) if around else (max(1, line - _AROUND), line + _AROUND)
+def _lines_around(around: CodePassage | None, line: int) -> tuple[int, int]:
+    return (around.first, around.last) if around else (max(1, line - _LINES_EACH_WAY), line + _LINES_EACH_WAY)
 
 
-def _source(text: str, candidate: Place, term: Term, around: CodePassage | None, question: str) -> _Read:
+def _read_source(text: str, candidate: Place, term: Term, around: CodePassage | None, question: str) -> _Read:
     """Source answers by what it does: by a name in its syntax tree, by words in code, never by a comment."""
     path, line = candidate.path, candidate.line
     if term.kind is TermKind.IDENTIFIER:
-        return _symbol(text, candidate, term, around, question)
-    first, last = _span(around, line)
-    raw = text.split("\n")[first - 1 : last]
+        return _read_symbol(text, candidate, term, around, question)
+    first, last = _lines_around(around, line)
+    lines = text.split("\n")[first - 1 : last]
     code = code_lines(text, path, first, last)
     head = f"{around.name} {around.above}" if around else ""
-    is_whole = sum(bool(one.strip()) for one in code) > 1
+    is_whole = sum(bool(row.strip()) for row in code) > 1
     if term.kind in (TermKind.OPTION, TermKind.QUOTE):  # a text is a literal: it must be in one, not in a comment
-        literals = "\n".join(one for one, plain in zip(raw, code, strict=True) if one != plain and plain.strip())
-        has = has_phrase(split_words(literals), split_words(term.text))
-        return _Read(candidate, is_whole) if has else _Read(None, why_not="only in a comment or a help text")
+        literals = "\n".join(row for row, plain in zip(lines, code, strict=True) if row != plain and plain.strip())
+        is_in_literal = has_phrase(split_words(literals), split_words(term.text))
+        return _Read(candidate, is_whole) if is_in_literal else _Read(None, why_not="only in a comment or a help text")
     if term.kind is TermKind.DESCRIPTION:
-        missing = _missing(term, "\n".join((*code, head, path)))
+        missing = _missing_words(term, "\n".join((*code, head, path)))
         why = f"no code here has {', '.join(missing)}: only a comment or a text" if missing else ""
         return _Read(None, why_not=why) if missing else _Read(candidate, is_whole)
-    named = has_phrase(split_words(head), term.words) or (
+    is_in_name = has_phrase(split_words(head), term.words) or (
         candidate.symbol and has_phrase(split_words(candidate.symbol), term.words) and candidate.symbol in head.split()
     )
-    if named or any(has_phrase(split_words(one), term.words) for one in code):
+    if is_in_name or any(has_phrase(split_words(row), term.words) for row in code):
         return _Read(candidate, is_whole)
     return _Read(None, why_not="only in a comment, a docstring or a string")
 
 
-def _symbol(text: str, candidate: Place, term: Term, around: CodePassage | None, question: str) -> _Read:
-    """A name is where the syntax tree has it: defined, called or used, as the question asks."""
+def _read_symbol(text: str, candidate: Place, term: Term, around: CodePassage | None, question: str) -> _Read:
+    """Read a name where the syntax tree has it nearest to the candidate, in the role that the question asks for."""
     name = candidate.symbol if candidate.symbol.isidentifier() else re.split(r"\.|::|->|#", term.text)[-1]
-    found = occurrences(text, candidate.path, name)
+    places = occurrences(text, candidate.path, name)
     roles = {
         Focus.DEFINITION: (NameRole.DEFINITION,)
-        if term.defined
+        if term.asks_definition
         else (NameRole.DEFINITION, NameRole.CALL, NameRole.USE),
         Focus.USES: (NameRole.CALL, NameRole.USE, NameRole.IMPORT),
         Focus.OCCURRENCES: (NameRole.CALL, NameRole.USE, NameRole.DEFINITION),
     }[term.focus]
-    unlike = {"parameter"} if term.defined else set()
-    if term.defined and re.search(
+    excluded_kinds = {"parameter"} if term.asks_definition else set()
+    if term.asks_definition and re.search(
         rf"\b(?:{_TYPE}) `?{re.escape(name)}\b|\b{re.escape(name)}`? (?:{_TYPE})\b", question
     ):
-        unlike |= {"function", "method"}  # a type is asked for
-    fitting = [one for one in found if one.role in roles and one.kind not in unlike]
+        excluded_kinds |= {"function", "method"}  # a type is asked for
+    fitting = [place for place in places if place.role in roles and place.kind not in excluded_kinds]
     if not fitting:
-        key = _key_line(text, candidate, name) if not term.defined else 0
-        if key:
-            return _Read(Place(candidate.path, key, candidate.symbol), True)
+        key_line = _key_line(text, candidate, name) if not term.asks_definition else 0
+        if key_line:
+            return _Read(Place(candidate.path, key_line, candidate.symbol), is_whole=True)
         return _Read(None, why_not=f"the syntax tree has no {roles[0]} of {name} here")
-    line = min(fitting, key=lambda one: (roles.index(one.role), abs(one.line - candidate.line))).line
-    whole = next((one for one in outline_of(candidate.path, text) if one.line == line), None)
-    first, last = (whole.line, whole.last) if whole else _span(around, line) if around else (line, line)
+    line = min(fitting, key=lambda place: (roles.index(place.role), abs(place.line - candidate.line))).line
+    definition = next((outlined for outlined in outline_of(candidate.path, text) if outlined.line == line), None)
+    first, last = _lines_around(around, line) if around else (line, line)
+    if definition:
+        first, last = definition.line, definition.last
     code = code_lines(text, candidate.path, first, last)
-    return _Read(Place(candidate.path, line, candidate.symbol), sum(bool(one.strip()) for one in code) > 1)
+    return _Read(Place(candidate.path, line, candidate.symbol), sum(bool(code_line.strip()) for code_line in code) > 1)
 
 
 def _key_line(text: str, candidate: Place, name: str) -> int:
@@ -202,54 +205,57 @@ def _key_line(text: str, candidate: Place, name: str) -> int:
     return candidate.line if is_key else 0
 
 
-def _document(text: str, candidate: Place, term: Term, ask: Ask, around: CodePassage | None, tree: SourceTree) -> _Read:
+def _read_document(
+    text: str, candidate: Place, term: Term, ask: Ask, around: CodePassage | None, tree: SourceTree
+) -> _Read:
     """A page answers by what it says: a block with the words, and of the kind that is asked for."""
     path, line = candidate.path, candidate.line
     is_page = extension(path) in DOCUMENTS
-    if is_page and (term.done or term.focus is Focus.USES) and not tree.is_knowledge:
+    if is_page and (term.asks_action or term.focus is Focus.USES) and not tree.is_knowledge:
         return _Read(None, why_not="a page does nothing: only source defines, calls, parses or enforces")
-    first, last = _span(around, line)
+    first, last = _lines_around(around, line)
     lines = text.split("\n")[first - 1 : last]
-    said = [line for line in lines if line.strip() and not line.lstrip().startswith("#")] or _below(text, line)
+    prose = [row for row in lines if row.strip() and not row.lstrip().startswith("#")]
+    prose = prose or _text_below_heading(text, line)
     head = f"{around.name} {around.above} {path}" if around else path
-    block = _block(lines, line - first)
-    cited = lines[line - first] if 0 <= line - first < len(lines) else ""
+    block = _block_around(lines, line - first)
+    cited_line = lines[line - first] if 0 <= line - first < len(lines) else ""
     if not is_page:
-        has = cited.strip() and not cited.lstrip().startswith(("#", "//", ";"))
-        return _Read(candidate, len(said) > 1) if has else _Read(None, why_not="only in a comment")
-    if not said or all(_SAYS_NOTHING.search(one) for one in (block or said)):
+        is_no_comment = cited_line.strip() and not cited_line.lstrip().startswith(("#", "//", ";"))
+        return _Read(candidate, len(prose) > 1) if is_no_comment else _Read(None, why_not="only in a comment")
+    if not prose or all(_SAYS_NOTHING.search(row) for row in (block or prose)):
         return _Read(None, why_not="the page only promises it, asks for it or points elsewhere")
-    asked = "\n".join(block or said)
-    if _NUMBER_ASKED.search(ask.question) and not _NUMBER.search(_without(asked, term)):
+    answer = "\n".join(block or prose)
+    if _NUMBER_ASKED.search(ask.question) and not _NUMBER.search(_without_question_numbers(answer, term)):
         return _Read(None, why_not="the page gives no number for it")
-    if now := _NOW.search(ask.question):
-        return _Read(None, why_not=f"no page knows what is so {now[0].lower()}")
+    if moment := _NOW.search(ask.question):
+        return _Read(None, why_not=f"no page knows what is so {moment[0].lower()}")
     if term.kind is TermKind.DESCRIPTION:
-        missing = _missing(term, f"{asked}\n{head}")
+        missing = _missing_words(term, f"{answer}\n{head}")
         return _Read(None, why_not=f"without {', '.join(missing)}") if missing else _Read(candidate, len(lines) > 1)
-    has_it = has_phrase(split_words(f"{asked}\n{head}"), split_words(term.text))
+    has_it = has_phrase(split_words(f"{answer}\n{head}"), split_words(term.text))
     return _Read(candidate, len(lines) > 1) if has_it else _Read(None, why_not="the section says nothing of it")
 
 
-def _below(text: str, line: int) -> list[str]:
+def _text_below_heading(text: str, line: int) -> list[str]:
     """Return the text of the sections below a heading, up to the next heading of its level."""
     lines = text.split("\n")
     level = len(lines[line - 1]) - len(lines[line - 1].lstrip("#")) if line <= len(lines) else 0
     found = []
-    for one in lines[line:] if level else ():
-        deep = len(one) - len(one.lstrip("#"))
-        if 0 < deep <= level:
+    for line_below in lines[line:] if level else ():
+        heading_level = len(line_below) - len(line_below.lstrip("#"))
+        if 0 < heading_level <= level:
             break
-        found += [one] if one.strip() and not deep else []
+        found += [line_below] if line_below.strip() and not heading_level else []
     return found
 
 
-def _without(text: str, term: Term) -> str:
+def _without_question_numbers(text: str, term: Term) -> str:
     """The text without the numbers that the question has itself."""
     return re.sub("|".join(map(re.escape, re.findall(r"\d+", term.text))) or r"(?!)", " ", text)
 
 
-def _block(lines: list[str], at: int) -> list[str]:
+def _block_around(lines: list[str], at: int) -> list[str]:
     """The paragraph, list item or table row around a line; nothing for a heading."""
     if not 0 <= at < len(lines) or not lines[at].strip() or lines[at].startswith("#"):
         return []
@@ -262,7 +268,7 @@ def _block(lines: list[str], at: int) -> list[str]:
     return lines[begin:end]
 
 
-def _missing(term: Term, text: str) -> list[str]:
+def _missing_words(term: Term, text: str) -> list[str]:
     """The words of a description that begin no word, and no part of a name, of a text."""
     spoken = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", text).lower()
     absent = [

@@ -19,7 +19,7 @@ from knowbound.text.printable import counted
 from knowbound.text.terms import glued, split_words
 
 PARSED_FOR_USES, _PARSED_FOR_DEFINITION = 40, 3  # files resolved by their syntax tree; further files count as text
-REAL = frozenset(
+DECLARATIONS = frozenset(
     "class function struct interface enum trait type method variable module union macro const static var generator "
     "abstract mod constructor record namespace preproc alias concept internal".split()
 )
@@ -40,9 +40,9 @@ class UsesInFile:
     text: list[int] = field(default_factory=list)
 
     @property
-    def real(self) -> list[tuple[int, str, str]]:
+    def declared(self) -> list[tuple[int, str, str]]:
         """The definitions that are more than a field or a parameter."""
-        return [definition for definition in self.definitions if definition[2] in REAL]
+        return [definition for definition in self.definitions if definition[2] in DECLARATIONS]
 
     @property
     def types(self) -> list[tuple[int, str, str]]:
@@ -67,8 +67,8 @@ class References(Producer):
         """Resolve the term to names, and the names to places."""
         term, tree = ask.term, context.tree
         assert term is not None
-        known, read_as = definitions_of(term, tree)
-        names = list(dict.fromkeys(one.name for one in known))
+        definitions, read_as = definitions_of(term, tree)
+        names = list(dict.fromkeys(definition.name for definition in definitions))
         within = set(files_named(tree.files, term.within)) if term.within else None
         if not names and term.kind is TermKind.IDENTIFIER:
             names = [_last_part(term.text)]
@@ -79,24 +79,24 @@ class References(Producer):
         if term.kind is TermKind.IDENTIFIER or term.focus is not Focus.DEFINITION:
             pattern = "|".join(rf"\b{re.escape(name)}\b" for name in sorted(names))
             hits, limited = tree.matches([pattern], ignore_case=False)
-        if not hits and not known:
+        if not hits and not definitions:
             return ask.nothing(self.name, _NO_SYMBOL)
-        most = PARSED_FOR_USES if term.focus is not Focus.DEFINITION else _PARSED_FOR_DEFINITION + len(known)
-        found = _resolve(names, known, hits, tree, min(most, PARSED_FOR_USES))
-        found = [one for one in found if within is None or one.path in within]
-        found = [one for one in found if _fits_container(one, term, tree)]
-        return _graded(self.name, ask, term, names, found, read_as, limited, tree)
+        most = PARSED_FOR_USES if term.focus is not Focus.DEFINITION else _PARSED_FOR_DEFINITION + len(definitions)
+        found = _resolve(names, definitions, hits, tree, min(most, PARSED_FOR_USES))
+        found = [file for file in found if within is None or file.path in within]
+        found = [file for file in found if _fits_container(file, term, tree)]
+        return _grade(self.name, ask, term, names, found, read_as, limited, tree)
 
 
 def definitions_of(term: Term, tree: SourceTree) -> tuple[list[Definition], str]:
     """The definitions that the term may mean; and the name it was read as, where it is spelled otherwise."""
     if term.kind is TermKind.IDENTIFIER:
         name = _last_part(term.text)
-        return (tree.defined(name), "") if term.is_proposed else _identifier(name, tree)
+        return (tree.defined(name), "") if term.is_proposed else _resolve_identifier(name, tree)
     # In a folder of knowledge headings are the symbols; beside code they are text like any other.
-    exact = [one for one in tree.named(term.words) if one.kind != "heading" or tree.is_knowledge]
+    exact = [definition for definition in tree.named(term.words) if definition.kind != "heading" or tree.is_knowledge]
     if exact or term.kind is TermKind.WORD or term.is_proposed:  # nobody mistypes what is only proposed
-        return [one for one in exact if not one.name.startswith("_")] or exact, ""
+        return [definition for definition in exact if not definition.name.startswith("_")] or exact, ""
     for spelling in term.spellings[:3]:
         meant = tree.mistyped(spelling) if len(spelling) >= 10 else None
         if meant:
@@ -109,7 +109,7 @@ def _last_part(name: str) -> str:
     return re.split(r"\.|::|->|#", name)[-1]
 
 
-def _identifier(name: str, tree: SourceTree) -> tuple[list[Definition], str]:
+def _resolve_identifier(name: str, tree: SourceTree) -> tuple[list[Definition], str]:
     """Resolve a name: exactly, else in another case, else (if it is written nowhere) a name one letter away."""
     exact = tree.defined(name)
     if exact:
@@ -124,7 +124,7 @@ def _identifier(name: str, tree: SourceTree) -> tuple[list[Definition], str]:
     return (tree.defined(meant), meant) if meant else ([], "")
 
 
-def _about_spelling(term: Term, read_as: str) -> str:
+def _spelling_note(term: Term, read_as: str) -> str:
     """Return the note about a name that was read as another name."""
     asked = _last_part(term.text) if term.kind is TermKind.IDENTIFIER else term.text
     if not read_as or asked.lower() == read_as.lower():
@@ -134,61 +134,60 @@ def _about_spelling(term: Term, read_as: str) -> str:
 
 
 def _resolve(
-    names: list[str], known: list[Definition], hits: list[TextMatch], tree: SourceTree, most: int
+    names: list[str], definitions: list[Definition], hits: list[TextMatch], tree: SourceTree, most_parsed: int
 ) -> list[UsesInFile]:
     """Return every file that has one of the names, with the role of each place."""
     lines: dict[str, dict[int, str]] = defaultdict(dict)
     for hit in hits:
         lines[hit.path][hit.line] = hit.text
     by_path: dict[str, list[Definition]] = defaultdict(list)
-    for one in known:
-        by_path[one.path].append(one)
-        lines.setdefault(one.path, {})
+    for definition in definitions:
+        by_path[definition.path].append(definition)
+        lines.setdefault(definition.path, {})
     paths = sorted(lines, key=lambda path: (path not in by_path, source_rank(path), -len(lines[path]), path))
     found = []
     for number, path in enumerate(paths):
-        here = UsesInFile(path)
-        text = tree.text(path) if number < most and tree.seconds_left > 0 else None
-        seen: set[int] = set()
+        file = UsesInFile(path)
+        text = tree.text(path) if number < most_parsed and tree.seconds_left > 0 else None
+        resolved_lines: set[int] = set()
         if text is not None and has_grammar(path):
             for name in names:
                 for place in occurrences(text, path, name) if name in text else ():
-                    seen.add(place.line)
+                    resolved_lines.add(place.line)
                     if place.role is NameRole.DEFINITION:
-                        here.definitions.append((place.line, name, place.kind))
+                        file.definitions.append((place.line, name, place.kind))
                     else:
-                        {NameRole.CALL: here.calls, NameRole.IMPORT: here.imports}.get(place.role, here.uses).append(
-                            place.line
-                        )
+                        by_role = {NameRole.CALL: file.calls, NameRole.IMPORT: file.imports}
+                        by_role.get(place.role, file.uses).append(place.line)
         else:
-            for one in by_path.get(path, ()):
-                here.definitions.append((one.line, one.name, one.kind))
-                seen.add(one.line)
+            for definition in by_path.get(path, ()):
+                file.definitions.append((definition.line, definition.name, definition.kind))
+                resolved_lines.add(definition.line)
         for line, content in lines[path].items():
-            if line not in seen:
+            if line not in resolved_lines:
                 quoted = any(f"{sign}{name}{sign}" in content for name in names for sign in "\"'`")
-                (here.uses if quoted and source_rank(path) < 2 else here.text).append(line)
-        if here.definitions or here.calls or here.uses or here.imports or here.text:
-            found.append(here)
+                (file.uses if quoted and source_rank(path) < 2 else file.text).append(line)
+        if file.definitions or file.calls or file.uses or file.imports or file.text:
+            found.append(file)
     return found
 
 
-def _fits_container(one: UsesInFile, term: Term, tree: SourceTree) -> bool:
+def _fits_container(file: UsesInFile, term: Term, tree: SourceTree) -> bool:
     """`Owner.member`: the file must define the owner or be it, or write the two together."""
     parts = re.split(r"\.|::|->|#", term.text) if term.kind is TermKind.IDENTIFIER else []
     if len(parts) < 2 or parts[-2] in ("self", "this", "cls"):
         return True
     owner = parts[-2]
-    if owner in re.split(r"[/.]", one.path):
+    if owner in re.split(r"[/.]", file.path):
         return True
-    text = tree.text(one.path) or ""
+    text = tree.text(file.path) or ""
     if term.text in text:
         return True
     prototype = rf"\b{re.escape(owner)}\.prototype\.{re.escape(parts[-1])}\b"
     return has_owner_definition(text, owner) or re.search(prototype, text) is not None
 
 
-def _graded(
+def _grade(
     tool: str,
     ask: Ask,
     term: Term,
@@ -199,13 +198,13 @@ def _graded(
     tree: SourceTree,
 ) -> Evidence:
     """Quality from what the places are; strength from how many there are (part IV, phase 4)."""
-    definitions = sum(len(one.definitions) for one in found)
-    uses = sum(len(one.calls) + len(one.uses) + len(one.imports) for one in found)
-    count = definitions + uses + sum(len(one.text) for one in found)
+    definitions = sum(len(file.definitions) for file in found)
+    uses = sum(len(file.calls) + len(file.uses) + len(file.imports) for file in found)
+    count = definitions + uses + sum(len(file.text) for file in found)
     if not count:
         return ask.evidence(tool, Quality.NONE, note=_NO_SYMBOL)
-    quality, why = _what_it_proves(term, names[0], found, tree)
-    spelling = _about_spelling(term, read_as)
+    quality, why = _what_places_prove(term, names[0], found, tree)
+    spelling = _spelling_note(term, read_as)
     is_same = glued(split_words(_last_part(term.text))) == glued(split_words(read_as))
     if spelling and quality is Quality.STRONG and not is_same:
         quality = Quality.MODERATE
@@ -222,33 +221,33 @@ def _graded(
     )
 
 
-def _what_it_proves(term: Term, name: str, found: list[UsesInFile], tree: SourceTree) -> tuple[Quality, str]:
+def _what_places_prove(term: Term, name: str, found: list[UsesInFile], tree: SourceTree) -> tuple[Quality, str]:
     """The level of resolved places: a definition is Strong; of uses more than five are Strong, fewer Moderate."""
-    definitions = [place for one in found for place in one.definitions]
-    calls = sum(len(one.calls) + len(one.uses) for one in found)
-    imports = [(one.path, line) for one in found for line in one.imports]
+    definitions = [place for file in found for place in file.definitions]
+    calls = sum(len(file.calls) + len(file.uses) for file in found)
+    imports = [(file.path, line) for file in found for line in file.imports]
     if term.focus is Focus.USES:
         uses = calls + len(imports)
-        about = f"{counted(calls, 'use')}, {counted(len(imports), 'import')}"
+        counts = f"{counted(calls, 'use')}, {counted(len(imports), 'import')}"
         if not uses:
             return Quality.MODERATE, "defined here, but no use of it was found" if definitions else "named in text only"
-        return (Quality.STRONG if uses > _MANY_REFERENCES else Quality.MODERATE), about
-    real = [place for one in found for place in one.real]
-    if term.focus is Focus.DEFINITION and not real and (imports or (term.defined and not definitions)):
-        return Quality.MODERATE, _comes_from(name, imports, tree)
+        return (Quality.STRONG if uses > _MANY_REFERENCES else Quality.MODERATE), counts
+    declared = [place for file in found for place in file.declared]
+    if term.focus is Focus.DEFINITION and not declared and (imports or (term.asks_definition and not definitions)):
+        return Quality.MODERATE, _import_note(name, imports, tree)
     if not definitions and not calls and not imports:
         return Quality.MODERATE, "named in text, neither defined nor used"
-    if term.defined and not real:
+    if term.asks_definition and not declared:
         return Quality.MODERATE, "only a parameter, an attribute or a key is called so"
-    if term.kind is TermKind.PHRASE and all(source_rank(one.path) == 3 for one in found):
+    if term.kind is TermKind.PHRASE and all(source_rank(file.path) == 3 for file in found):
         return Quality.MODERATE, "exact symbol, but only in tests"
-    about = f"{counted(len(definitions), 'definition')}, {counted(calls + len(imports), 'use')}"
-    return Quality.STRONG, f"exact symbol, {about}"
+    counts = f"{counted(len(definitions), 'definition')}, {counted(calls + len(imports), 'use')}"
+    return Quality.STRONG, f"exact symbol, {counts}"
 
 
-def _comes_from(name: str, imports: list[tuple[str, int]], tree: SourceTree) -> str:
+def _import_note(name: str, imports: list[tuple[str, int]], tree: SourceTree) -> str:
     """Return the note about a name that this tree imports and does not define."""
-    for path, line in sorted(imports, key=lambda one: (source_rank(one[0]), one)):
+    for path, line in sorted(imports, key=lambda found_import: (source_rank(found_import[0]), found_import)):
         source = imported_from(tree.text(path) or "", line, name)
         if source:
             return f"{name} is not defined in this tree: it comes from {source} (imported in {path}:{line})"
@@ -257,34 +256,34 @@ def _comes_from(name: str, imports: list[tuple[str, int]], tree: SourceTree) -> 
 
 def _places(found: list[UsesInFile], focus: Focus, name: str) -> Iterable[Place]:
     """Places in the order in which the question wants them."""
-    for one in sorted(found, key=lambda one: order(one, focus)):
+    for file in sorted(found, key=lambda file: file_order(file, focus)):
         if focus is Focus.DEFINITION:
-            lines = [(line, symbol) for line, symbol, _ in (one.real or one.definitions)]
-            lines += [(line, name) for line in (one.calls or one.uses or one.imports or one.text)[:3]]
+            lines = [(line, symbol) for line, symbol, _ in (file.declared or file.definitions)]
+            lines += [(line, name) for line in (file.calls or file.uses or file.imports or file.text)[:3]]
         else:
-            lines = [(line, name) for line in (*one.calls, *one.uses, *one.imports, *one.text)]
-            lines += [(line, symbol) for line, symbol, _ in one.definitions]
+            lines = [(line, name) for line in (*file.calls, *file.uses, *file.imports, *file.text)]
+            lines += [(line, symbol) for line, symbol, _ in file.definitions]
         for line, symbol in lines[:20]:
-            yield Place(one.path, line, symbol)
+            yield Place(file.path, line, symbol)
 
 
-def order(one: UsesInFile, focus: Focus) -> tuple[object, ...]:
-    """Sorts files in the order in which the question wants them."""
-    where = source_rank(one.path)
+def file_order(file: UsesInFile, focus: Focus) -> tuple[object, ...]:
+    """Return the sort key of a file in the order in which the question wants them: the smallest first."""
+    rank_of_source = source_rank(file.path)
     if focus is Focus.DEFINITION:
         # A phrase is more often the name of a type than of what returns or holds one.
-        hidden = all(name.startswith("_") for _, name, _ in one.definitions)
+        is_private = all(name.startswith("_") for _, name, _ in file.definitions)
         return (
-            not one.real,
-            where,
-            not one.types,
-            hidden,
-            not one.definitions,
-            -len(one.calls) - len(one.uses),
-            one.path,
+            not file.declared,
+            rank_of_source,
+            not file.types,
+            is_private,
+            not file.definitions,
+            -len(file.calls) - len(file.uses),
+            file.path,
         )
-    active = len(one.calls) + len(one.uses)
+    active = len(file.calls) + len(file.uses)
     if focus is Focus.USES:
-        rank = 0 if active and not one.real else 1 if active else 2 if one.imports else 3
-        return (where, rank, -len(one.calls), -active, one.path)
-    return (where, -(active + len(one.definitions)), one.path)
+        rank_of_uses = 0 if active and not file.declared else 1 if active else 2 if file.imports else 3
+        return (rank_of_source, rank_of_uses, -len(file.calls), -active, file.path)
+    return (rank_of_source, -(active + len(file.definitions)), file.path)

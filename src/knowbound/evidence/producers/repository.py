@@ -21,7 +21,7 @@ QUIET = ("--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-color", 
 FIELDS = "--format=tformat:%H%x1f%aI%x1f%an%x1f%s%x1e"
 MOST = 200  # commits and files named as sources
 ALL = -1  # git's own word for no limit; the first commit of many is only known from all of them
-_FILTER = re.compile(r"(filter|hook)\..*\.\w+", re.S)
+_RUNS_PROGRAM = re.compile(r"(filter|hook)\..*\.\w+", re.S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class TreeState:
 
 
 def parse_status(text: str) -> TreeState:
-    """`git status --porcelain=v2 --branch -z`."""
+    """Return the state that `git status --porcelain=v2 --branch -z` prints."""
     branch, ahead_behind = "(detached)", ""
     changed: list[str] = []
     untracked: list[str] = []
@@ -96,21 +96,23 @@ class Repository:
 
     context: Context
     shallow: bool
-    whole: bool  # the root is the top of the repository, not a folder in it
+    is_top: bool  # the root is the top of the repository, not a folder in it
     switched_off: dict[str, str]
 
     @classmethod
     def open(cls, context: Context) -> Repository:
         """The repository around the root, or the reason why there is none."""
-        bare = cls(context, False, True, {})
-        asked = bare._run("rev-parse", "--is-shallow-repository", "--is-inside-work-tree", "--show-toplevel")
+        unchecked = cls(context, shallow=False, is_top=True, switched_off={})
+        asked = unchecked._run("rev-parse", "--is-shallow-repository", "--is-inside-work-tree", "--show-toplevel")
         answers = asked.text.removesuffix("\n").split("\n", 2)
         if asked.code != 0 or answers[1] != "true":
             raise UnansweredError(refusal(asked))
         root, top = context.root.resolve(), Path(answers[2]).resolve()
         if not root.is_relative_to(top):
             raise UnansweredError("the working tree of this repository is elsewhere")
-        return cls(context, answers[0] == "true", root == top, bare._programs())
+        return cls(
+            context, shallow=answers[0] == "true", is_top=root == top, switched_off=unchecked._disabled_programs()
+        )
 
     def ask(self, *arguments: str) -> Ran:
         """Run git; what keeps it from answering is a reason."""
@@ -124,7 +126,7 @@ class Repository:
 
         With a path git leaves out merges and empty commits, so the top of a repository is asked for without one.
         """
-        where = paths if paths is not None else () if self.whole else (".",)
+        where = paths if paths is not None else () if self.is_top else (".",)
         ran = self.ask("log", FIELDS, f"--max-count={count}", *QUIET, *arguments, "--", *where)
         if ran.cut and count == ALL:
             raise UnansweredError("the history is longer than we read")
@@ -134,8 +136,9 @@ class Repository:
 
     def messages(self, *span: str) -> list[tuple[LogEntry, str]]:
         """Every commit with the rest of its message, newest first; of a very long history the first lines alone."""
-        where = () if self.whole else (".",)
-        ran = self.ask("log", f"{FIELDS[:-4]}%x1f%b%x1e", *QUIET, *span, "--", *where)
+        where = () if self.is_top else (".",)
+        fields = f"{FIELDS.removesuffix('%x1e')}%x1f%b%x1e"  # the body is the fifth field
+        ran = self.ask("log", fields, *QUIET, *span, "--", *where)
         if ran.cut:
             return [(commit, "") for commit in self.log(*span)]
         records = (record.strip("\n").split("\x1f", 4) for record in ran.text.split("\x1e")[:-1])
@@ -156,6 +159,7 @@ class Repository:
         for starts in (("v", "", "release-"), ("*-", "*-v", "*_", "*/", "*/v", "*@")):  # then "Project-2.0"
             globs = [f"{start}{number}{end}" for end in ("", ".*") for start in starts]
             tags = self.ask("tag", "--sort=version:refname", "--list", *globs).text.split()
+            # Final releases: a tag that ends in letters (rc1, beta) is none, unless it ends in the number itself.
             final = [tag for tag in tags if not re.search(r"[a-z]+[.-]?\d*$", tag.lstrip("v").lower())]
             final = final or [tag for tag in tags if re.search(rf"[-_/@]v?{re.escape(number)}$", tag)]
             if tags:
@@ -181,12 +185,14 @@ class Repository:
         wanted = (part for name in names for part in ("-e", name))
         return self.ask("grep", "-q", "-I", "-w", "-F", *wanted, "HEAD", "--", ".").code == 0
 
-    def _programs(self) -> dict[str, str]:
-        """The repository's own filters and hooks (their names are free), each set to nothing."""
+    def _disabled_programs(self) -> dict[str, str]:
+        """Return environment variables for git that set each of the repository's own filters and hooks to nothing."""
         listing = self._run("config", "--list", "--show-scope", "--name-only", "-z").text.split("\0")
-        own = [name for scope, name in zip(listing[::2], listing[1::2], strict=False) if scope in ("local", "worktree")]
-        named = [name for name in dict.fromkeys(own) if _FILTER.fullmatch(name)]
-        settings = [(name, "false" if name.endswith((".required", ".enabled")) else "") for name in named]
+        own_names = [
+            name for scope, name in zip(listing[::2], listing[1::2], strict=False) if scope in ("local", "worktree")
+        ]
+        programs = [name for name in dict.fromkeys(own_names) if _RUNS_PROGRAM.fullmatch(name)]
+        settings = [(name, "false" if name.endswith((".required", ".enabled")) else "") for name in programs]
         pairs = {"GIT_CONFIG_COUNT": str(len(settings))}
         for number, (name, value) in enumerate(settings):
             pairs |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
@@ -208,14 +214,14 @@ class Repository:
 
 def refusal(ran: Ran) -> str:
     """Return the reason why git has no answer for this folder."""
-    said = ran.err.decode("utf-8", "replace")
+    message = ran.err.decode("utf-8", "replace")
     if ran.timed_out:
         return "git did not answer in time"
-    if "dubious ownership" in said:
+    if "dubious ownership" in message:
         return "git refuses this repository: it belongs to another user (safe.directory)"
-    if ran.code == 0 or "not a git repository" in said or "must be run in a work tree" in said:
+    if ran.code == 0 or "not a git repository" in message or "must be run in a work tree" in message:
         return "not a git repository"
-    return f"git cannot read this repository: {one_line(said.removeprefix('fatal: '))}"
+    return f"git cannot read this repository: {one_line(message.removeprefix('fatal: '))}"
 
 
 def literal(path: str) -> str:

@@ -21,10 +21,12 @@ from knowbound.evidence.producers.systems.system import (
     read_counts,
 )
 
-_MADE = re.compile(r"^\s*Compiling (\S+) v", re.M)
+_COMPILED = re.compile(r"^\s*Compiling (\S+) v", re.M)
 _ERROR = re.compile(r"^(error(?:\[E\d+\])?: .*)\n\s*--> ([^:\n]+):(\d+)", re.M)
 _PANIC = re.compile(r"^thread '([^']+)'(?: \(\d+\))? panicked at (?:.*, )?([^:\n']+):(\d+)", re.M)
-_FETCH = re.compile(r"no matching package named|failed to (?:download|get) |unable to update registry|--offline", re.I)
+_NOT_FETCHED = re.compile(
+    r"no matching package named|failed to (?:download|get) |unable to update registry|--offline", re.I
+)
 
 
 class _Target(msgspec.Struct):
@@ -51,18 +53,20 @@ class Cargo(System):
 
     def build(self, work: Workspace, named: str) -> Built:
         """The package or binary of that name, else the workspace."""
-        chosen = self._choose(work, named) if named else ()
+        chosen = self._chosen_target(work, named) if named else ()
         argv = ("cargo", "build", "--offline", *(chosen or ("--workspace",)))
         ran = work.run(*argv)
         text = ran.text
         if ran.code == 0:
-            return Built("cargo", " ".join(argv), True, tuple(dict.fromkeys(_MADE.findall(text))), bool(chosen))
+            made = tuple(dict.fromkeys(_COMPILED.findall(text)))
+            return Built("cargo", " ".join(argv), passed=True, made=made, has_named=bool(chosen))
         self._raise_if_not_fetched(text)
-        return Built("cargo", " ".join(argv), False, (), False, self._places(text, work), first_error(text))
+        failures = self._places(text, work)
+        return Built("cargo", " ".join(argv), passed=False, failures=failures, says=first_error(text))
 
     def test(self, work: Workspace, named: str) -> Tested:
         """Tests of the package of that name or with that name in theirs, else all."""
-        chosen = self._choose(work, named) if named else ()
+        chosen = self._chosen_target(work, named) if named else ()
         if named and chosen:
             return self._run(work, True, *chosen)
         if named:
@@ -84,14 +88,15 @@ class Cargo(System):
         return Tested(
             "cargo test",
             " ".join(argv),
-            ran.code == 0,
-            counts or OutcomeCounts(0),
-            has_named,
-            places or self._places(text, work),
-            ", ".join(names) or first_error(text) if ran.code != 0 else "",
+            passed_all=ran.code == 0,
+            counts=counts or OutcomeCounts(passed=0),
+            has_named=has_named,
+            failures=places or self._places(text, work),
+            says=", ".join(names) or first_error(text) if ran.code != 0 else "",
         )
 
-    def _choose(self, work: Workspace, named: str) -> tuple[str, ...]:
+    def _chosen_target(self, work: Workspace, named: str) -> tuple[str, ...]:
+        """Return cargo's arguments for the package or target of that name; none if there is no such name."""
         ran = work.run("cargo", "metadata", "--offline", "--no-deps", "--format-version", "1")
         try:
             packages = msgspec.json.decode(ran.out, type=_Metadata).packages
@@ -109,13 +114,13 @@ class Cargo(System):
         return places_in(work, ((path, int(line), what) for what, path, line in _ERROR.findall(text)))
 
     def _raise_if_not_fetched(self, text: str) -> None:
-        if _FETCH.search(text):
+        if _NOT_FETCHED.search(text):
             raise UnableError(f"cargo needs packages that are not on this machine: {first_error(text)}")
 
 
 _FOLDER = ".knowbound-build"
 _TARGET = re.compile(r"^(?:\[\s*\d+%\] )?Built target (\S+)", re.M)
-_NOT_THERE = re.compile(r"No rule to make target|unknown target|no such target", re.I)
+_NO_TARGET = re.compile(r"No rule to make target|unknown target|no such target", re.I)
 
 
 class CMake(System):
@@ -136,12 +141,13 @@ class CMake(System):
         if broken:
             return broken
         text, passed = self._make(work, named)
-        if not passed and named and _NOT_THERE.search(text):
+        if not passed and named and _NO_TARGET.search(text):
             text, passed = self._make(work, "")  # no such target: does the rest build?
         made = tuple(dict.fromkeys(_TARGET.findall(text)))
         if passed:
-            return Built("cmake", command, True, made, named in made)
-        return Built("cmake", command, False, made, False, compiler_errors(text, work), first_error(text))
+            return Built("cmake", command, passed=True, made=made, has_named=named in made)
+        failures = compiler_errors(text, work)
+        return Built("cmake", command, passed=False, made=made, failures=failures, says=first_error(text))
 
     def test(self, work: Workspace, named: str) -> Tested:
         """CTest on a fresh build; with a name, first the tests of that name."""
@@ -150,16 +156,11 @@ class CMake(System):
         if broken is None:
             text, passed = self._make(work, "")
             if not passed:
-                broken = Built("cmake", command, False, (), False, compiler_errors(text, work), first_error(text))
+                failures = compiler_errors(text, work)
+                broken = Built("cmake", command, passed=False, failures=failures, says=first_error(text))
         if broken:
-            return Tested(
-                "ctest",
-                command,
-                False,
-                OutcomeCounts(0),
-                failures=broken.failures,
-                says=f"it does not build: {broken.says}",
-            )
+            says, none = f"it does not build: {broken.says}", OutcomeCounts(passed=0)
+            return Tested("ctest", command, passed_all=False, counts=none, failures=broken.failures, says=says)
         if named:
             tested = self._ctest(work, command, "-R", re.sub(r"([^\w])", r"[\1]", named))
             if tested.ran:
@@ -167,6 +168,7 @@ class CMake(System):
         return self._ctest(work, "ctest")
 
     def _configure(self, work: Workspace, command: str) -> Built | None:
+        """Configure the copy; return the failed build if that fails, None if it works."""
         generator = ("-G", "Unix Makefiles") if shutil.which("make") else ()
         offline = "-DFETCHCONTENT_FULLY_DISCONNECTED=ON"
         ran = work.run("cmake", "-S", ".", "-B", _FOLDER, *generator, offline)
@@ -176,13 +178,14 @@ class CMake(System):
         found = re.findall(r"^CMake Error at ([^:\n]+):(\d+)", text, re.M)
         places = places_in(work, ((path, int(line), "CMake Error") for path, line in found))
         said = re.search(r"^CMake Error.*\n+\s*(.*)", text, re.M)
-        return Built("cmake", command, False, failures=places, says=said[1] if said else first_error(text))
+        return Built("cmake", command, passed=False, failures=places, says=said[1] if said else first_error(text))
 
     def _make(self, work: Workspace, target: str) -> tuple[str, bool]:
         ran = work.run("cmake", "--build", _FOLDER, "--parallel", "2", *(("--target", target) if target else ()))
         return ran.text, ran.code == 0
 
     def _ctest(self, work: Workspace, command: str, *arguments: str) -> Tested:
+        """Run CTest; arguments select the tests of the named target."""
         ran = work.run("ctest", "--test-dir", _FOLDER, "--output-on-failure", *arguments)
         text = ran.text
         counts = read_counts(text)
@@ -190,15 +193,15 @@ class CMake(System):
         return Tested(
             "ctest",
             command,
-            ran.code == 0,
-            counts,
-            bool(arguments),
-            tuple(Place("CMakeLists.txt", 0, name) for name in names),
-            ", ".join(names) or first_error(text) if ran.code != 0 else "",
+            passed_all=ran.code == 0,
+            counts=counts,
+            has_named=bool(arguments),
+            failures=tuple(Place("CMakeLists.txt", 0, name) for name in names),
+            says=", ".join(names) or first_error(text) if ran.code != 0 else "",
         )
 
 
-_NOTHING = re.compile(
+_UP_TO_DATE = re.compile(
     r"^make(?:\[\d+\])?: (?:Nothing to be done for|'[^']*' is up to date|`[^']*' is up to date)", re.M
 )
 _NO_RULE = re.compile(r"No rule to make target '([^']*)'\.\s+Stop|No targets\.\s+Stop")
@@ -229,48 +232,48 @@ class Make(System):
             built = self._make(work, named)
             if built is not None:
                 return built
-        return self._make(work, "") or Built("make", "make", False, says="the Makefile has no default target")
+        return self._make(work, "") or Built("make", "make", passed=False, says="the Makefile has no default target")
 
     def test(self, work: Workspace, named: str) -> Tested:
         """A make target says little about tests; the runner behind it does, if we know its words."""
         for target in ("test", "check", "tests"):
             ran = work.run("make", "--", target)
             text = ran.text
-            if _lacks(text, target):
+            if _lacks_target(text, target):
                 continue
             counts = read_counts(text)
-            if ran.code == 0 and counts is None and _NOTHING.search(text):
-                counts = OutcomeCounts(0)
+            if ran.code == 0 and counts is None and _UP_TO_DATE.search(text):
+                counts = OutcomeCounts(passed=0)
             return Tested(
                 f"make {target}",
                 f"make {target}",
-                ran.code == 0,
-                counts,
-                bool(named) and named in text,
-                compiler_errors(text, work),
-                first_error(text) if ran.code != 0 else "",
+                passed_all=ran.code == 0,
+                counts=counts,
+                has_named=bool(named) and named in text,
+                failures=compiler_errors(text, work),
+                says=first_error(text) if ran.code != 0 else "",
             )
         raise UnableError("the Makefile has no target test, check or tests")
 
     def _make(self, work: Workspace, target: str) -> Built | None:
-        """None if there is no such target."""
+        """Build a target, again if it was up to date; None if there is no such target."""
         argv = ("make", *(("--", target) if target else ()))
         command = f"make {target}".rstrip()
         ran = work.run(*argv)
         text = ran.text
-        if _lacks(text, target):
+        if _lacks_target(text, target):
             return None
         if ran.code == 0 and _did_nothing(text):
             ran = work.run("make", "--always-make", *argv[1:])  # built before: that says nothing about today
             text = ran.text
         if ran.code != 0:
-            return Built("make", command, False, (), False, compiler_errors(text, work), first_error(text))
-        return Built(
-            "make", command, True, () if _did_nothing(text) else (target or "the default target",), bool(target)
-        )
+            failures = compiler_errors(text, work)
+            return Built("make", command, passed=False, failures=failures, says=first_error(text))
+        made = () if _did_nothing(text) else (target or "the default target",)
+        return Built("make", command, passed=True, made=made, has_named=bool(target))
 
 
-def _lacks(text: str, target: str) -> bool:
+def _lacks_target(text: str, target: str) -> bool:
     missing = _NO_RULE.search(text)
     return missing is not None and (missing[1] or "") == target
 
@@ -279,4 +282,4 @@ def _did_nothing(text: str) -> bool:
     lines = [
         line for line in text.splitlines() if line.strip() and not re.match(r"make(\[\d+\])?: (Enter|Leav)ing", line)
     ]
-    return all(_NOTHING.match(line) for line in lines)
+    return all(_UP_TO_DATE.match(line) for line in lines)

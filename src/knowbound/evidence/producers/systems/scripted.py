@@ -59,10 +59,10 @@ class Npm(System):
         text = ran.text
         if ran.code == 0:
             made = () if _TRIVIAL.fullmatch(str(scripts[script])) else (script,)
-            return Built("npm", command, True, made, bool(own))
+            return Built("npm", command, passed=True, made=made, has_named=bool(own))
         self._raise_if_not_installed(text)
         places = places_in(work, ((path, int(line), what) for path, line, what in _TSC.findall(text)))
-        return Built("npm", command, False, (), False, places, first_error(text))
+        return Built("npm", command, passed=False, failures=places, says=first_error(text))
 
     def test(self, work: Workspace, named: str) -> Tested:
         """The script `test`; whether the named target was among the tests is read from their names."""
@@ -77,41 +77,41 @@ class Npm(System):
         failing = [
             name for name in dict.fromkeys(failing) if not re.match(r"failing tests:?$|\S+\.[cm]?[jt]sx?$", name)
         ]
-        at = re.findall(r"^\s*(?:test at|location:) '?(?:file://)?([^\s:']+):(\d+):\d+", text, re.M)
+        failed_at = re.findall(r"^\s*(?:test at|location:) '?(?:file://)?([^\s:']+):(\d+):\d+", text, re.M)
         return Tested(
             "npm test",
             "npm test",
-            ran.code == 0,
-            counts,
-            bool(named) and re.search(rf"(?<!\w){re.escape(named)}(?!\w)", text, re.I) is not None,
-            places_in(work, ((path, int(line), "") for path, line in at)),
-            ", ".join(failing[:5]) or first_error(text) if ran.code != 0 else "",
+            passed_all=ran.code == 0,
+            counts=counts,
+            has_named=bool(named) and re.search(rf"(?<!\w){re.escape(named)}(?!\w)", text, re.I) is not None,
+            failures=places_in(work, ((path, int(line), "") for path, line in failed_at)),
+            says=", ".join(failing[:5]) or first_error(text) if ran.code != 0 else "",
         )
 
     def _check_syntax(self, work: Workspace, named: str) -> Built:
-        """Nothing to compile: like Python's byte compilation, a check of the syntax of the sources is the build."""
+        """Check the syntax of the sources, which is the build where nothing is compiled."""
         inventory = take_inventory(work.root, work.context.deadline)
-        plain = [path for path in inventory.files if path.endswith((".js", ".mjs", ".cjs")) and not is_test(path)]
-        typed = any(extension(path) in extensions_of("TypeScript") for path in inventory.files)
+        scripts = [path for path in inventory.files if path.endswith((".js", ".mjs", ".cjs")) and not is_test(path)]
+        has_typescript = any(extension(path) in extensions_of("TypeScript") for path in inventory.files)
         failures = []
-        for path in plain[:_MOST_CHECKED]:
+        for path in scripts[:_MOST_CHECKED]:
             ran = work.run("node", "--check", "--", path)
             if ran.code != 0:
                 said = ran.text
                 line = re.search(r":(\d+)$", said, re.M)
                 failures.append((path, int(line[1]) if line else 0, first_error(said)))
-        partial = "TypeScript is not checked" if typed else ""
-        if len(plain) > _MOST_CHECKED:
-            partial = f"only {_MOST_CHECKED} of {len(plain)} files are checked"
+        partial = "TypeScript is not checked" if has_typescript else ""
+        if len(scripts) > _MOST_CHECKED:
+            partial = f"only {_MOST_CHECKED} of {len(scripts)} files are checked"
         return Built(
             "node",
             "node --check",
-            not failures,
-            tuple(plain[:_MOST_CHECKED]),
-            bool(named) and any(named in path for path in plain),
-            places_in(work, failures),
-            f"{failures[0][0]}: {failures[0][2]}" if failures else "",
-            partial,
+            passed=not failures,
+            made=tuple(scripts[:_MOST_CHECKED]),
+            has_named=bool(named) and any(named in path for path in scripts),
+            failures=places_in(work, failures),
+            says=f"{failures[0][0]}: {failures[0][2]}" if failures else "",
+            partial=partial,
         )
 
     def _scripts(self, work: Workspace) -> dict[str, object]:
@@ -134,7 +134,7 @@ _BROKEN = re.compile(
 _NOT_SOURCES = r"(^|/)(tests?|testdata|fixtures|data|templates?|node_modules)/"
 _FAILED = re.compile(r"^(?:FAILED|ERROR) ([^\s:]+)(?:::(\S+))?(?: - (.*))?$", re.M)
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
-_NO_TESTS = 5  # pytest's exit code when it collected nothing
+_NOTHING_COLLECTED = 5  # pytest's exit code when it collected nothing
 
 
 class Python(System):
@@ -151,13 +151,13 @@ class Python(System):
         ran = work.run(python, "-m", "compileall", "-f", "-x", _NOT_SOURCES, ".")
         text = ran.text
         made = tuple(_COMPILING.findall(text))
-        has_named = bool(named) and any(_names(named, path) for path in made)
+        has_named = bool(named) and any(_is_module_named(named, path) for path in made)
         if ran.code == 0:
-            return Built("compileall", "python -m compileall", True, made, has_named)
+            return Built("compileall", "python -m compileall", passed=True, made=made, has_named=has_named)
         found = [(path or other, int(line or 0), "") for path, line, other in _BROKEN.findall(text)]
         places = places_in(work, [entry for entry in found if entry[1]] or found)
         says = f"{places[0].path}:{places[0].line} does not compile" if places else first_error(text)
-        return Built("compileall", "python -m compileall", False, (), False, places, says)
+        return Built("compileall", "python -m compileall", passed=False, failures=places, says=says)
 
     def test(self, work: Workspace, named: str) -> Tested:
         """pytest; with a name, first the tests whose file, class or function has it."""
@@ -178,7 +178,7 @@ class Python(System):
         ran = work.run(python, *argv, env=_environment(work))
         text = ran.text
         counts = read_counts(text)
-        if counts is None and ran.code not in (0, 1, _NO_TESTS):
+        if counts is None and ran.code not in (0, 1, _NOTHING_COLLECTED):
             raise UnableError(f"pytest cannot run here: {first_error(text)}")
         failing = _FAILED.findall(text)
         missing = [_NO_MODULE.search(reason) for _, _, reason in failing]
@@ -187,11 +187,11 @@ class Python(System):
         return Tested(
             "pytest",
             " ".join(("pytest", *selected)),
-            ran.code in (0, _NO_TESTS),
-            counts or OutcomeCounts(0),
-            bool(named),
-            places_in(work, ((path, 0, name) for path, name, _ in failing)),
-            ", ".join(f"{path}::{name}" if name else path for path, name, _ in failing[:5]),
+            passed_all=ran.code in (0, _NOTHING_COLLECTED),
+            counts=counts or OutcomeCounts(passed=0),
+            has_named=bool(named),
+            failures=places_in(work, ((path, 0, name) for path, name, _ in failing)),
+            says=", ".join(f"{path}::{name}" if name else path for path, name, _ in failing[:5]),
         )
 
 
@@ -210,12 +210,13 @@ def interpreters(work: Workspace) -> Iterator[str]:
 
 
 def _environment(work: Workspace) -> dict[str, str]:
-    """The copy before what is installed: an editable install leads to the original."""
+    """Put the copy before what is installed: an editable install leads to the original."""
     paths = [str(path) for path in (work.root / "src", work.root) if path.is_dir()]
     return {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _selection(work: Workspace, named: str) -> tuple[str, ...]:
+    """Return pytest's arguments for a test file, or for a word in the names of tests; none for all tests."""
     if not named:
         return ()
     path = named.split("::", maxsplit=1)[0]
@@ -225,7 +226,7 @@ def _selection(work: Workspace, named: str) -> tuple[str, ...]:
     return ("-k", word) if word.lower() not in ("", "and", "or", "not") else ()
 
 
-def _names(named: str, path: str) -> bool:
+def _is_module_named(named: str, path: str) -> bool:
     """Report whether a source file is the module, package or file of that name."""
     wanted = named.removesuffix(".py").replace(".", "/").lower()
     return f"/{wanted}/" in f"/{path.removesuffix('.py').lower()}/"

@@ -89,23 +89,27 @@ class System(Protocol):
         ...
 
 
-_COMPILER = re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+)(?::\d+)?:\s*(?:fatal )?error\b:?\s*(?P<what>.*)", re.M)
+_COMPILER_ERROR = re.compile(
+    r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+)(?::\d+)?:\s*(?:fatal )?error\b:?\s*(?P<what>.*)", re.M
+)
 
 
 def compiler_errors(text: str, work: Workspace) -> tuple[Place, ...]:
-    """Places of errors that a compiler names as path:line: error, where they are in the tree."""
-    return places_in(work, ((match["path"], int(match["line"]), match["what"]) for match in _COMPILER.finditer(text)))
+    """Return the places of the tree that a compiler names as `path:line: error`."""
+    return places_in(
+        work, ((match["path"], int(match["line"]), match["what"]) for match in _COMPILER_ERROR.finditer(text))
+    )
 
 
 def places_in(work: Workspace, found: Iterable[tuple[str, int, str]]) -> tuple[Place, ...]:
-    """Paths of the copy as places of the tree; what is outside is left out."""
+    """Return paths of the copy, with line and message, as places of the tree; paths outside are left out."""
     places: dict[Place, None] = {}
-    for path, line, what in found:
+    for path, line, message in found:
         try:
             relative = (work.root / path).resolve().relative_to(work.root.resolve())
         except (ValueError, OSError, RuntimeError):
             continue
-        places[Place(relative.as_posix(), line, one_line(what))] = None
+        places[Place(relative.as_posix(), line, one_line(message))] = None
     return tuple(places)[:50]
 
 
@@ -123,14 +127,15 @@ def read_counts(output: str) -> OutcomeCounts | None:
     an exit code alone is never enough.
     """
     text = without_colours(output)
-    printed = ((one.passed, one.failed, one.skipped) for one in runner_summaries(text))
+    printed = ((summary.passed, summary.failed, summary.skipped) for summary in runner_summaries(text))
     found = [OutcomeCounts(passed, failed, skipped) for passed, failed, skipped in printed if passed is not None]
     # These runners name every test; outside of a test run such lines would say nothing.
-    found += [counts for read in (_go, _googletest, _tap) if (counts := read(text)) is not None]
+    found += [counts for read in (_go_counts, _googletest_counts, _tap_counts) if (counts := read(text)) is not None]
     return OutcomeCounts(*map(sum, zip(*found, strict=True))) if found else None
 
 
-def _go(text: str) -> OutcomeCounts | None:
+def _go_counts(text: str) -> OutcomeCounts | None:
+    """Return Go's tests; without `-v`, which names them, its packages."""
     passed, failed, skipped = (len(re.findall(rf"^\s*--- {word}:", text, re.M)) for word in ("PASS", "FAIL", "SKIP"))
     if passed or failed:
         return OutcomeCounts(passed, failed, skipped)
@@ -139,7 +144,7 @@ def _go(text: str) -> OutcomeCounts | None:
     return OutcomeCounts(packages, broken) if packages or broken else None
 
 
-def _googletest(text: str) -> OutcomeCounts | None:
+def _googletest_counts(text: str) -> OutcomeCounts | None:
     passed = re.search(r"^\[  PASSED  \] (\d+) tests?", text, re.M)
     if not passed:
         return None
@@ -147,8 +152,8 @@ def _googletest(text: str) -> OutcomeCounts | None:
     return OutcomeCounts(int(passed[1]), int(failed[1]) if failed else 0)
 
 
-def _tap(text: str) -> OutcomeCounts | None:
-    """Plain TAP; node's is counted by its own summary."""
+def _tap_counts(text: str) -> OutcomeCounts | None:
+    """Return the tests of plain TAP output; None for node's, which its own summary counts."""
     if not re.search(r"^1\.\.\d+", text, re.M) or re.search(r"^[#ℹ] pass \d+$", text, re.M):
         return None
     skipped = len(re.findall(r"^ok\b.*# skip", text, re.M | re.I))
@@ -208,9 +213,9 @@ class Workspace:
             raise UnableError(f"{Path(argv[0]).name} printed more than {limits.output_bytes:,} bytes")
         if ran.code is None:
             raise UnableError(f"{Path(argv[0]).name} could not be started")
-        return Output(ran.code, ran.out, self._as_in_the_tree(ran.text + "\n" + ran.err.decode("utf-8", "replace")))
+        return Output(ran.code, ran.out, self._with_tree_paths(ran.text + "\n" + ran.err.decode("utf-8", "replace")))
 
-    def _as_in_the_tree(self, text: str) -> str:
+    def _with_tree_paths(self, text: str) -> str:
         """Return the output with paths of the tree in place of those of the copy, which is gone afterwards."""
         for folder, name in ((self.root, "."), (self.home, "~")):
             for path in dict.fromkeys((str(folder.resolve()), str(folder))):

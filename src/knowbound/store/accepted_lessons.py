@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 ABOUT_COMMANDS = "misused:"  # prefix of the names of lessons about failing commands
 _STATUSES = ("accepted", "applied", "closed", "reopened")  # core/lesson.py: accepted by a person, and not stale
 _MOST = 50  # limit of searched parts, and of lessons read
-_STEPS = 20_000  # SQLite instructions between two checks of the clock
-_LARGEST_VALUE = 1024 * 1024
-_SECONDS = 0.1
+_STEPS_PER_CHECK = 20_000  # SQLite instructions between two checks of the clock
+_LARGEST_VALUE_BYTES = 1024 * 1024
+_WORK_SECONDS = 0.1
 
 
 class AcceptedCheck(NamedTuple):
@@ -51,22 +51,23 @@ class AcceptedLesson(NamedTuple):
 
 def lessons_naming(home: str, parts: Iterable[str]) -> list[AcceptedLesson]:
     """Return the accepted lessons that contain one of these parts; [] without a readable file."""
+    # As they are in the column: in JSON, without the quotes around them.
     texts = (part.encode("utf-8", "replace").decode() for part in dict.fromkeys(parts))
-    wanted = [json.dumps(text, ensure_ascii=False)[1:-1] for text in texts][:_MOST]
+    json_parts = [json.dumps(text, ensure_ascii=False)[1:-1] for text in texts][:_MOST]
     path = os.path.join(home, FINDINGS)
-    if not wanted or any(os.path.islink(path + ending) for ending in ("", "-wal", "-shm")):
+    if not json_parts or any(os.path.islink(path + ending) for ending in ("", "-wal", "-shm")):
         return []
-    marks, has = ",".join("?" * len(_STATUSES)), " OR ".join(["instr(accepted, ?)"] * len(wanted))
-    query = f"SELECT accepted FROM lesson WHERE status IN ({marks}) AND ({has}) ORDER BY project, id LIMIT {_MOST}"
+    marks, contains = ",".join("?" * len(_STATUSES)), " OR ".join(["instr(accepted, ?)"] * len(json_parts))
+    query = f"SELECT accepted FROM lesson WHERE status IN ({marks}) AND ({contains}) ORDER BY project, id LIMIT {_MOST}"
     db = None
     try:
         db = open_read_only(path, wait_seconds=HOOK_WAIT_SECONDS)
         if db is None:
             return []
-        end = time.monotonic() + _SECONDS
-        db.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
-        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
-        return list(_decoded(row[0] for row in db.execute(query, (*_STATUSES, *wanted))))
+        end = time.monotonic() + _WORK_SECONDS
+        db.set_progress_handler(lambda: time.monotonic() > end, _STEPS_PER_CHECK)
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE_BYTES)
+        return list(_decoded(row[0] for row in db.execute(query, (*_STATUSES, *json_parts))))
     except sqlite3.Error:  # an earlier schema, a damaged file, or a busy writer
         return []
     finally:
@@ -94,8 +95,8 @@ def _decoded(rows: Iterable[str]) -> Iterator[AcceptedLesson]:
     """Yield the lessons, without those that another version stored in a different form."""
     for row in rows:
         try:
-            known = json.loads(row)
-            checks = tuple(AcceptedCheck(*check) for check in known["checks"])
-            yield AcceptedLesson(**known | {"names": tuple(known["names"]), "checks": checks})
+            fields = json.loads(row)
+            checks = tuple(AcceptedCheck(*check) for check in fields["checks"])
+            yield AcceptedLesson(**fields | {"names": tuple(fields["names"]), "checks": checks})
         except (ValueError, KeyError, TypeError, RecursionError):
             continue

@@ -22,21 +22,21 @@ from knowbound.store.data_dir import FINDINGS
 from knowbound.store.database import Database
 from knowbound.user_files import state_folder
 
-_MOST_DAYS = 36_500
+_MOST_DAYS = 36_500  # before today: a date has no year below 1
 
 
 def erase_answers(
     db: sqlite3.Connection, is_erased: Callable[[str, str], bool], before: str, *, also_unnamed: bool
 ) -> int:
     """Erase the answers about erased sessions and projects, and those of earlier days; return their number."""
-    gone = 0
+    erased = 0
     for session, project, made in db.execute("SELECT DISTINCT session, project, made FROM answer").fetchall():
         is_named = bool(session or project)
         is_old = bool(before and made and made < before[:10])
         if is_old or (is_erased(session, project) if is_named else also_unnamed):
             query = "DELETE FROM answer WHERE session = ? AND project = ? AND made = ?"
-            gone += db.execute(query, (session, project, made)).rowcount
-    return gone
+            erased += db.execute(query, (session, project, made)).rowcount
+    return erased
 
 
 class ModelAnswers:
@@ -104,16 +104,16 @@ def question_id(judge: str, version: str, entries: Iterable[QueuedEntry]) -> str
 
 def erase_questions(db: sqlite3.Connection, is_erased: Callable[[str, str], bool], before: str) -> int:
     """Erase unreadable questions, questions of earlier days, and questions about erased sessions and projects."""
-    gone = []
+    erased = []
     for id_, made, data in db.execute("SELECT id, made, question FROM agent_question").fetchall():
         try:
             entries = msgspec.json.decode(data, type=QueuedQuestion).entries
         except msgspec.MsgspecError:
             entries = ()
         if not entries or made < before[:10] or any(is_erased(entry.session, entry.project) for entry in entries):
-            gone.append((id_,))
-    db.executemany("DELETE FROM agent_question WHERE id = ?", gone)
-    return len(gone)
+            erased.append((id_,))
+    db.executemany("DELETE FROM agent_question WHERE id = ?", erased)
+    return len(erased)
 
 
 class AgentQuestions:
@@ -155,7 +155,7 @@ def _today() -> str:
 
 FILE = "usage.db"
 _KEPT_DAYS = 40
-_PAUSE = timedelta(hours=1)  # of the background, after a provider's limit
+_BACKGROUND_PAUSE = timedelta(hours=1)  # after a provider's limit
 
 
 class UsedToday(NamedTuple):
@@ -175,16 +175,16 @@ class CallCounter:
         """Reserve one call. Returns "" or the reason to make none."""
         now = datetime.now(UTC)
         day, hour = now.strftime("%Y-%m-%d"), now.hour
-        with closing(_open()) as database, database.writing() as db:
+        with closing(_open_usage()) as database, database.writing() as db:
             paused = db.execute("SELECT reason FROM pause WHERE until > ?", (_stamp(now),)).fetchone()
             if paused and self._background:
                 return str(paused[0])
             counted = "SELECT coalesce(sum(calls), 0) FROM call WHERE background = ? AND day = ?"
-            today = db.execute(counted, (self._background, day)).fetchone()[0]
-            this_hour = db.execute(f"{counted} AND hour = ?", (self._background, day, hour)).fetchone()[0]
-            if today >= self._a_day:
+            calls_today = db.execute(counted, (self._background, day)).fetchone()[0]
+            calls_this_hour = db.execute(f"{counted} AND hour = ?", (self._background, day, hour)).fetchone()[0]
+            if calls_today >= self._a_day:
                 return f"the {self._a_day} calls of today are used up ({self._setting})"
-            if this_hour >= self._an_hour:
+            if calls_this_hour >= self._an_hour:
                 return f"the {self._an_hour} calls of this hour are used up ({self._setting})"
             db.execute("DELETE FROM call WHERE day < ?", ((now - timedelta(days=_KEPT_DAYS)).strftime("%Y-%m-%d"),))
             db.execute(
@@ -198,14 +198,14 @@ class CallCounter:
         now = datetime.now(UTC)
         if not usd and not limit:
             return
-        with closing(_open()) as database, database.writing() as db:
+        with closing(_open_usage()) as database, database.writing() as db:
             db.execute(
                 "UPDATE call SET usd = usd + ? WHERE day = ? AND hour = ? AND background = ?",
                 (usd or 0.0, now.strftime("%Y-%m-%d"), now.hour, self._background),
             )
             if limit:
                 db.execute("DELETE FROM pause")
-                db.execute("INSERT INTO pause VALUES (?, ?)", (_stamp(now + _PAUSE), limit))
+                db.execute("INSERT INTO pause VALUES (?, ?)", (_stamp(now + _BACKGROUND_PAUSE), limit))
 
     @property
     def _setting(self) -> str:
@@ -218,11 +218,11 @@ def used_today(*, background: bool) -> UsedToday:
     if not (Path(state_folder()) / FILE).exists():
         return UsedToday(0, 0.0)
     query = "SELECT coalesce(sum(calls), 0), coalesce(sum(usd), 0) FROM call WHERE day = ? AND background = ?"
-    with closing(_open()) as database:
+    with closing(_open_usage()) as database:
         return UsedToday(*database.row(query, day, int(background)))
 
 
-def _open() -> Database:
+def _open_usage() -> Database:
     return Database(Path(state_folder()) / FILE)
 
 

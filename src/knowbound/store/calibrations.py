@@ -59,7 +59,7 @@ class TurnJudgeCalibration(msgspec.Struct, frozen=True):
     @property
     def gates(self) -> dict[Metric, MetricGate]:
         """The gate of each metric."""
-        return {metric: one.gate for metric, one in self.metrics.items()}
+        return {metric: measured.gate for metric, measured in self.metrics.items()}
 
 
 def hedging_calibration(home: Path, judge: str) -> HedgingCalibration | None:
@@ -76,18 +76,21 @@ def keep_hedging_calibration(home: Path, judge: str, found: HedgingCalibration) 
 def turn_judge_calibration(home: Path, version: str) -> TurnJudgeCalibration | None:
     """Return the newest calibration of this version of a judge of turns, if any, with the gates of its counts.
 
-    Earlier versions decided by other rules: what they kept of a gate is made again.
+    Earlier versions decided by fallback rules: what they kept of a gate is made again.
     """
-    known = _load(home / TURNS_FILE, TurnJudgeCalibration, "knowbound judge calibrate --question turns")
-    found, other = known.get(version), known.get(known[version].fallback) if version in known else None
-    if found is None:
+    by_version = _load(home / TURNS_FILE, TurnJudgeCalibration, "knowbound judge calibrate --question turns")
+    kept = by_version.get(version)
+    if kept is None:
         return None
-    second = {metric: gate(one.found, other.turns) for metric, one in other.metrics.items()} if other else {}
+    fallback = by_version.get(kept.fallback)
+    second: dict[Metric, MetricGate] = {}  # gates of the judge that was asked instead
+    if fallback is not None:
+        second = {metric: gate(measured.found, fallback.turns) for metric, measured in fallback.metrics.items()}
     gated = {
-        metric: MeasuredMetric(one.found, with_fallback(gate(one.found, found.turns), second.get(metric)))
-        for metric, one in found.metrics.items()
+        metric: MeasuredMetric(measured.found, with_fallback(gate(measured.found, kept.turns), second.get(metric)))
+        for metric, measured in kept.metrics.items()
     }
-    return msgspec.structs.replace(found, metrics=gated)
+    return msgspec.structs.replace(kept, metrics=gated)
 
 
 def keep_turn_judge_calibrations(home: Path, found: dict[str, TurnJudgeCalibration]) -> None:

@@ -86,16 +86,16 @@ def main_work_tree(folder: str) -> str:
     link = os.path.join(folder, ".git")
     if not os.path.isfile(link):
         return ""
-    repository = _named(link, "gitdir:", folder)
-    common = _named(os.path.join(repository, "commondir"), "", repository) if repository else ""
-    if not common or os.path.realpath(_named(os.path.join(repository, "gitdir"), "", repository)) != os.path.realpath(
+    repository = _path_in(link, "gitdir:", folder)
+    common = _path_in(os.path.join(repository, "commondir"), "", repository) if repository else ""
+    if not common or os.path.realpath(_path_in(os.path.join(repository, "gitdir"), "", repository)) != os.path.realpath(
         link
     ):
         return ""
     return os.path.dirname(common) if os.path.basename(common) == ".git" else common
 
 
-def _named(path: str, prefix: str, base: str) -> str:
+def _path_in(path: str, prefix: str, base: str) -> str:
     """Return the path that a small file of git names, or ""."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
@@ -151,7 +151,7 @@ def may_be_tracked(home: str) -> bool:
     folder = os.path.dirname(home)
     while True:
         git = os.path.join(folder, ".git")
-        if os.path.lexists(git) and _lists(git, os.fsencode(os.path.relpath(home, folder).replace(os.sep, "/"))):
+        if os.path.lexists(git) and _may_list(git, os.fsencode(os.path.relpath(home, folder).replace(os.sep, "/"))):
             return True
         parent = os.path.dirname(folder)
         if parent == folder:
@@ -159,7 +159,7 @@ def may_be_tracked(home: str) -> bool:
         folder = parent
 
 
-def _lists(git: str, name: bytes) -> bool:
+def _may_list(git: str, name: bytes) -> bool:
     """Report whether the repository's list of tracked files has the name, or cannot be read."""
     try:
         if os.path.isfile(git):  # a work tree or a submodule: the file names its repository

@@ -33,8 +33,8 @@ from knowbound.user_files import PRIVATE_FILE, make_file, make_folder, make_priv
 _WAIT_SECONDS = 5.0  # one round of SQLite's own waiting
 _GIVE_UP_SECONDS = 120.0  # a writer that holds the file longer hangs
 _COLUMNS = "SELECT t.name, c.name FROM sqlite_master AS t, pragma_table_info(t.name) AS c WHERE t.type = 'table'"
-_HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_UNUSABLE = (
+_LOCKED_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_UNUSABLE_CODES = (
     sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_AUTH,
 )  # fmt: skip
@@ -87,12 +87,12 @@ class Database:
     def rows(self, query: str, *values: str | int | bytes) -> list[Any]:
         """Return all rows of a query."""
         with self._lock, as_store_errors(self.path):
-            return _waited(lambda: self._connection.execute(query, values).fetchall())
+            return _retried_while_locked(lambda: self._connection.execute(query, values).fetchall())
 
     def write(self, query: str, *values: str | int | bytes) -> sqlite3.Cursor:
         """Execute one statement, which is a transaction of its own."""
         with self._lock, as_store_errors(self.path):
-            return _waited(lambda: self._connection.execute(query, values))
+            return _retried_while_locked(lambda: self._connection.execute(query, values))
 
     def row(self, query: str, *values: str | int | bytes) -> Any:
         """Return the first row of a query, or None."""
@@ -108,9 +108,9 @@ class Database:
 
         This reads the whole file: it is meant for the start of an evaluation that costs money, and for repairs.
         """
-        found = self.row("PRAGMA quick_check(1)")[0]
-        if found != "ok":
-            raise _corrupt(self.path, found)
+        result = self.row("PRAGMA quick_check(1)")[0]
+        if result != "ok":
+            raise _corrupt(self.path, result)
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
             _apply_scripts(fresh, self.path.name)
             wanted = set(fresh.execute(_COLUMNS))
@@ -126,7 +126,7 @@ class Database:
         with self._lock, as_store_errors(self.path):
             db = self._connection
             try:  # around BEGIN too: an interrupt may come right after it
-                _waited(lambda: db.execute("BEGIN IMMEDIATE"))
+                _retried_while_locked(lambda: db.execute("BEGIN IMMEDIATE"))
                 yield db
                 db.execute("COMMIT")
             except BaseException:
@@ -197,11 +197,11 @@ def as_store_errors(path: Path) -> Iterator[None]:
         raise  # a defect of ours, not of the file
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", 0)
-        if _is_held(error):
+        if _is_locked(error):
             raise StoreError(
                 "store-busy", f"{path} is held by another process. Try again when it has ended."
             ) from error
-        if code & 0xFF in _UNUSABLE and code != sqlite3.SQLITE_IOERR_SHORT_READ:
+        if code & 0xFF in _UNUSABLE_CODES and code != sqlite3.SQLITE_IOERR_SHORT_READ:
             raise StoreError("store-unwritable", f"Cannot write {path}: {error}. Try: KNOWBOUND_HOME=DIR") from error
         raise _corrupt(path, str(error)) from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -214,6 +214,7 @@ def _corrupt(path: Path, reason: str) -> StoreError:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
+    """Connect to a file, made with its folder if it is missing. Raises StoreError."""
     try:
         make_folder(path.parent)
         if path.parent.name == DATA_FOLDER:  # a folder that the user named stays unchanged
@@ -225,7 +226,7 @@ def _connected(path: Path) -> sqlite3.Connection:
             with suppress(StoreError):
                 mark_folder(path.parent)
         if not path.exists():
-            _create(path)
+            _create_whole(path)
         if path.is_file() and not path.stat().st_size:
             raise _corrupt(path, "it is empty")
         make_private(path)
@@ -234,7 +235,7 @@ def _connected(path: Path) -> sqlite3.Connection:
         raise StoreError("store-unwritable", f"Cannot write {path}: {error}. Try: KNOWBOUND_HOME=DIR") from error
 
 
-def _create(path: Path) -> None:
+def _create_whole(path: Path) -> None:
     """Make the file under another name and move it into place, unless another process was quicker."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
@@ -270,25 +271,25 @@ def _statements(script: str) -> Iterator[str]:
             statement = ""
 
 
-def _waited(attempt: Callable[[], _Result]) -> _Result:
+def _retried_while_locked(attempt: Callable[[], _Result]) -> _Result:
     """Return the result of the attempt, repeated while other processes hold the file."""
     deadline = time.monotonic() + _GIVE_UP_SECONDS
     while True:
         try:
             return attempt()
         except sqlite3.OperationalError as error:
-            if not _is_held(error) or time.monotonic() > deadline:
+            if not _is_locked(error) or time.monotonic() > deadline:
                 raise
             time.sleep(random.uniform(0.001, 0.05))
 
 
-def _is_held(error: sqlite3.DatabaseError) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _HELD
+def _is_locked(error: sqlite3.DatabaseError) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _LOCKED_CODES
 
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_COMMON = ("time", "session", "turn", "prompt_id", "prompt")
-_OF_ITEM = ("item", "backend", "excerpt", "content_length", "confidence", "rank", "score")
+_COMMON_COLUMNS = ("time", "session", "turn", "prompt_id", "prompt")
+_ITEM_COLUMNS = ("item", "backend", "excerpt", "content_length", "confidence", "rank", "score")
 
 
 def copy_injected_table(db: sqlite3.Connection, home: Path) -> None:
@@ -305,18 +306,19 @@ def write_log(home: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     injections: dict[str, dict[str, Any]] = {}
     for row in rows:
         # Rows without `record` belong to one injection if all common columns are equal.
-        id_ = row.get("record") or "table:" + hashlib.sha256(repr([row[name] for name in _COMMON]).encode()).hexdigest()
-        common = {"time": row["time"], "id": id_, **{name: row[name] for name in _COMMON[1:]}}
+        digest = hashlib.sha256(repr([row[name] for name in _COMMON_COLUMNS]).encode()).hexdigest()
+        id_ = row.get("record") or f"table:{digest}"
+        common = {"time": row["time"], "id": id_, **{name: row[name] for name in _COMMON_COLUMNS[1:]}}
         injection = injections.setdefault(id_, common | {"items": [], "pool": []})
-        injection["items"].append({name: row[name] for name in _OF_ITEM})
-        injection["pool"] = injection["pool"] or _pool(row["pool"])
+        injection["items"].append({name: row[name] for name in _ITEM_COLUMNS})
+        injection["pool"] = injection["pool"] or _pool_of_text(row["pool"])
     days: dict[str, list[dict[str, Any]]] = {}
     for injection in injections.values():
-        named = _DAY.match(injection["time"])
-        days.setdefault(named[0] if named else time.strftime("%Y-%m-%d", time.gmtime()), []).append(injection)
+        match = _DAY.match(injection["time"])
+        days.setdefault(match[0] if match else time.strftime("%Y-%m-%d", time.gmtime()), []).append(injection)
     try:
         for day, found in days.items():
-            _write(home / INJECTIONS, day, found)
+            _write_day(home / INJECTIONS, day, found)
     except OSError as error:
         raise StoreError(
             "store-unwritable",
@@ -324,7 +326,8 @@ def write_log(home: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         ) from error
 
 
-def _write(folder: Path, day: str, injections: list[dict[str, Any]]) -> None:
+def _write_day(folder: Path, day: str, injections: list[dict[str, Any]]) -> None:
+    """Write a file of the log; its name depends on its content, so that a repetition writes the same file."""
     data = b"".join(json.dumps(injection, separators=(",", ":")).encode() + b"\n" for injection in injections)
     make_folder(folder)
     path = folder / f"{day}.{hashlib.sha256(data).hexdigest()[:16]}.jsonl"
@@ -337,7 +340,8 @@ def _write(folder: Path, day: str, injections: list[dict[str, Any]]) -> None:
             os.close(descriptor)
 
 
-def _pool(text: str) -> list[Any]:
+def _pool_of_text(text: str) -> list[Any]:
+    """Return the candidates in a column; none if it is empty or damaged."""
     try:
         found = json.loads(text) if text else []
     except ValueError:

@@ -34,13 +34,13 @@ from knowbound.store.listing import list_changed
 from knowbound.store.observed import AHEAD, session_of
 
 # Fields with words or ids of a session; the content of items is knowledge.
-_WORDS = frozenset(
+_WORD_FIELDS = frozenset(
     "session session_id prompt answer query text context said correction user_prompt assistant_response problem "
     "input_excerpt reason statement note commands misused".split()
 )
-_FILES = ("files", "trace")  # fields with paths of transcripts
+_PATH_FIELDS = ("files", "trace")  # fields with paths of transcripts
 # Columns that may repeat an erased text, because another session or an item says the same.
-_KEPT = {
+_REPEATING_COLUMNS = {
     FINDINGS: "session.findings audited.sessions listed_name.name listed_session.session listed_session.folder "
     "run.report evaluation.report journal_run.run unmanaged.excerpt material.material lesson.lesson lesson.accepted "
     "agent_question.question screen.screen fix.fix",
@@ -121,13 +121,13 @@ def texts_in(value: object, field: str = "") -> Iterator[str]:
     if isinstance(value, msgspec.Struct):
         value = msgspec.to_builtins(value)
     if isinstance(value, str):
-        yield from [value] if field in _WORDS else [os.path.basename(value)] if field in _FILES else []
+        yield from [value] if field in _WORD_FIELDS else [os.path.basename(value)] if field in _PATH_FIELDS else []
     elif isinstance(value, dict):
-        for name, one in value.items():
-            yield from texts_in(one, name)
+        for name, inner in value.items():
+            yield from texts_in(inner, name)
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from texts_in(one, field)
+        for inner in value:
+            yield from texts_in(inner, field)
 
 
 class _PreviewError(Exception):
@@ -144,18 +144,19 @@ def select_sessions(home: Path, scope: ErasureScope) -> list[str]:
         list_changed(db)
         times = dict(db.execute("SELECT path, mtime_ns FROM file"))
         for key, session, folder, ended in db.execute("SELECT key, session, folder, ended FROM listed_session"):
-            if scope.selects(folder, ended or _ended(db, key, session, times)):
+            if scope.selects(folder, ended or _end_by_files(db, key, session, times)):
                 found.append(session)
         raise _PreviewError  # nothing changes before a person agrees
     database.close()
     return found
 
 
-def _ended(db: sqlite3.Connection, key: str, session: str, times: dict[str, int]) -> str:
+def _end_by_files(db: sqlite3.Connection, key: str, session: str, times: dict[str, int]) -> str:
     """Return when the files of a session changed last, where its trace has no times."""
     row = db.execute("SELECT findings FROM session WHERE key = ?", (key,)).fetchone()
-    found = (_decoded(row[0], list[Findings]) if row else None) or []
-    return _time(max((times.get(path, 0) for one in found if one.session == session for path in one.files), default=0))
+    found = (_decoded_or_none(row[0], list[Findings]) if row else None) or []
+    files = [path for stored in found if stored.session == session for path in stored.files]
+    return _time_of(max((times.get(path, 0) for path in files), default=0))
 
 
 class SelectedRuns(msgspec.Struct):
@@ -174,7 +175,7 @@ def select_runs(home: Path, scope: ErasureScope) -> SelectedRuns:
     database = Database(home / FINDINGS)
     runs = [msgspec.msgpack.decode(run, type=SampleRun) for (run,) in database.rows("SELECT run FROM journal_run")]
     evaluations = [
-        (number, made, _decoded(report, Evaluation))
+        (number, made, _decoded_or_none(report, Evaluation))
         for number, made, report in database.rows("SELECT journal, made, report FROM evaluation")
     ]
     unfinished = [(number, made, None) for number, made in database.rows("SELECT id, made FROM journal")]
@@ -207,12 +208,12 @@ def erase_databases(home: Path, scope: ErasureScope, erased: Erased, *, preview:
 
 def kept_records(home: Path) -> Iterator[bytes]:
     """Yield the texts of all records in the databases."""
-    for name, columns in _KEPT.items():
+    for name, columns in _REPEATING_COLUMNS.items():
         if (home / name).exists():
             database = Database(home / name)
             for table, _, column in (named.partition(".") for named in columns.split()):
                 rows = database.rows(f"SELECT {column} FROM {table}")
-                yield from (one if isinstance(one, bytes) else str(one).encode() for (one,) in rows)
+                yield from (text if isinstance(text, bytes) else str(text).encode() for (text,) in rows)
             database.close()
 
 
@@ -234,7 +235,7 @@ class _Eraser:
     def _replace(self, column: str, key: dict[str, object], old: object, left: object, count: int = 1) -> None:
         """Put what is left of a value into TABLE.COLUMN; None deletes the row."""
         table, _, name = column.partition(".")
-        where = " AND ".join(f"{one} = ?" for one in key)
+        where = " AND ".join(f"{key_column} = ?" for key_column in key)
         if left is None:
             self._db.execute(f"DELETE FROM {table} WHERE {where}", (*key.values(),))
         else:
@@ -274,15 +275,15 @@ class _FindingsEraser(_Eraser):
             for column, type_ in (("session.findings", Findings), ("audited.sessions", AuditedSession)):
                 table, _, name = column.partition(".")
                 for (encoded,) in self._rows(f"SELECT {name} FROM {table} WHERE key = ?", key):
-                    found: list[Any] = _decoded(encoded, list[type_]) or []  # type: ignore[valid-type]
-                    left = [one for one in found if not self._scope.has_session(one.session)]
+                    found: list[Any] = _decoded_or_none(encoded, list[type_]) or []  # type: ignore[valid-type]
+                    left = [stored for stored in found if not self._scope.has_session(stored.session)]
                     if len(left) < len(found):
                         self._replace(column, {"key": key}, found, left or None, len(found) - len(left))
                     elif not found and self._scope.has_session(session_of(key)):  # of another version
                         self._replace(column, {"key": key}, {"session": session_of(key)}, None)
                     if type_ is Findings:
-                        kept_files.update(path for one in left for path in one.files)
-                        gone_files.update(path for one in found if one not in left for path in one.files)
+                        kept_files.update(path for stored in left for path in stored.files)
+                        gone_files.update(path for stored in found if stored not in left for path in stored.files)
         return gone_files - kept_files
 
     def _erase_files(self, gone: set[str]) -> None:
@@ -290,7 +291,7 @@ class _FindingsEraser(_Eraser):
         scope = self._scope
         known = self._rows("SELECT path, size, mtime_ns, reader FROM file WHERE problem <> 'forgotten'")
         for path, size, mtime_ns, reader in known:
-            is_unread = not reader and scope.has_record(_time(mtime_ns))
+            is_unread = not reader and scope.has_record(_time_of(mtime_ns))
             if path in gone or scope.everything or is_unread:
                 self._db.execute("DELETE FROM file WHERE path = ?", (path,))
                 row = (scope.forgotten.file_row(path), size, mtime_ns)
@@ -298,6 +299,7 @@ class _FindingsEraser(_Eraser):
                 self._count("file", 1, os.path.basename(path))
 
     def _erase_unmanaged(self) -> None:
+        """Erase injections by other tools, and the items that no other session had."""
         scope = self._scope
         for item, session, turn, time in self._rows("SELECT * FROM unmanaged_injection"):
             if scope.has_session(session.partition(":")[2]) or (scope.before and time and time < scope.before):
@@ -326,11 +328,11 @@ class _FindingsEraser(_Eraser):
         """Erase evaluations by time and project; of others blank the words of forgotten sessions, and keep figures."""
         scope = self._scope
         for id_, made, report in self._rows("SELECT id, made, report FROM evaluation"):
-            found = _decoded(report, Evaluation)
+            found = _decoded_or_none(report, Evaluation)
             if scope.has_evaluation(made, found):
                 self._replace("evaluation.report", {"id": id_}, found, None)
             elif found is not None and (gone := list(filter(scope.has_run, found.runs))):
-                left = _without_words(found, gone, scope.forgotten)
+                left = _evaluation_without_words(found, gone, scope.forgotten)
                 self._replace("evaluation.report", {"id": id_}, found, left, len(gone))
         orphans = "kind = 'evaluation' AND corpus NOT IN (SELECT CAST(id AS TEXT) FROM evaluation)"
         self._db.execute(f"DELETE FROM run WHERE {orphans}")
@@ -358,10 +360,10 @@ class _FindingsEraser(_Eraser):
                 self._replace("material.material", {"key": key}, msgspec.msgpack.decode(encoded), None)
         for project, id_, encoded in self._rows("SELECT project, id, lesson FROM lesson"):
             lesson = msgspec.msgpack.decode(encoded, type=Lesson)
-            evidence = [one for one in lesson.evidence if not scope.has_session(one.session)]
-            of_time = scope.everything or scope.is_own_project or bool(scope.before and lesson.made < scope.before)
-            if of_time or len(evidence) < len(lesson.evidence):
-                left = None if of_time or not evidence else replace(lesson, evidence=evidence)
+            evidence = [known for known in lesson.evidence if not scope.has_session(known.session)]
+            is_whole = scope.everything or scope.is_own_project or bool(scope.before and lesson.made < scope.before)
+            if is_whole or len(evidence) < len(lesson.evidence):
+                left = None if is_whole or not evidence else replace(lesson, evidence=evidence)
                 self._replace("lesson.lesson", {"project": project, "id": id_}, lesson, left)
 
 
@@ -378,12 +380,11 @@ class _IndexEraser(_Eraser):
                 self._count("words in correction", 1, session)
         for id_, intent in self._rows("SELECT id, intent FROM intent"):  # corrections in progress
             noted = json.loads(intent)
-            gone = [
-                one for one in noted["log"] if one["session"] and self._scope.has_record(one["time"], one["session"])
-            ]
-            for one in gone:
-                self._count("words in correction", 1, one["session"])
-                one |= {"session": "", "detail": "{}"}
+            with_session = [call for call in noted["log"] if call["session"]]
+            gone = [call for call in with_session if self._scope.has_record(call["time"], call["session"])]
+            for call in gone:
+                self._count("words in correction", 1, call["session"])
+                call |= {"session": "", "detail": "{}"}
             if gone:
                 self._db.execute("UPDATE intent SET intent = ? WHERE id = ?", (json.dumps(noted), id_))
 
@@ -399,11 +400,11 @@ class _QualityEraser(_Eraser):
             if not (scope.has_session(session) or scope.is_own_project or scope.before):
                 continue
             [(document,)] = self._rows(f"SELECT document FROM {log} WHERE id = ?", id_)
-            turn = _decoded(document, QualityTurn)
+            turn = _decoded_or_none(document, QualityTurn)
             if scope.has_record(turn.timestamp if turn else date, session):
                 self._replace(f"{log}.document", {"id": id_}, turn or {"session": session}, None)
         for id_, document in self._rows("SELECT id, document FROM kms_quality_discovery"):
-            record = _decoded(document, Discovery)
+            record = _decoded_or_none(document, Discovery)
             if record and record.session_id and scope.has_record(record.raised, record.session_id):
                 left = replace(record, session_id="", turn_id="", statement="")
                 self._replace("kms_quality_discovery.document", {"id": id_}, record, left)
@@ -412,23 +413,24 @@ class _QualityEraser(_Eraser):
     def _erase_answer(self, id_: str) -> None:
         """Erase the words of an answer to a suggestion. The decision stays."""
         for (document,) in self._rows("SELECT document FROM kms_quality_answer WHERE id = ?", id_):
-            answer = _decoded(document, SuggestionAnswer)
+            answer = _decoded_or_none(document, SuggestionAnswer)
             if answer and (answer.note or answer.content):
                 self._erased.add("", 0, answer.content)
                 left = replace(answer, note="", content="")
                 self._replace("kms_quality_answer.document", {"id": id_}, answer, left)
 
 
-def _without_words(evaluation: Evaluation, gone: list[SampleRun], forgotten: Forgotten) -> Evaluation:
+def _evaluation_without_words(evaluation: Evaluation, gone: list[SampleRun], forgotten: Forgotten) -> Evaluation:
+    """Return the evaluation with blank runs of forgotten sessions, and without the topics of their signals."""
     queries = {signal.query for run in gone for signal in run.signals}
     return replace(
         evaluation,
-        runs=[_blank(run, forgotten) if run in gone else run for run in evaluation.runs],
+        runs=[_run_without_words(run, forgotten) if run in gone else run for run in evaluation.runs],
         topics=[topic for topic in evaluation.topics if topic.query not in queries],
     )
 
 
-def _blank(run: SampleRun, forgotten: Forgotten) -> SampleRun:
+def _run_without_words(run: SampleRun, forgotten: Forgotten) -> SampleRun:
     """Return the run with its figures and without words. Its session is equal for every member of a cluster."""
     signals = [
         Signal(signal.type, signal.status, "", signal.turn, signal.sample, outcome=signal.outcome)
@@ -443,7 +445,7 @@ def _blank(run: SampleRun, forgotten: Forgotten) -> SampleRun:
     return replace(run, prompt="", answer="", problem="", signals=signals, grade=grade, session=session, trace="")
 
 
-def _decoded(stored: str | bytes, type_: type[_Value]) -> _Value | None:
+def _decoded_or_none(stored: str | bytes, type_: type[_Value]) -> _Value | None:
     """Return a stored value, JSON or msgpack; None for that of another version."""
     try:
         if isinstance(stored, str):
@@ -453,5 +455,5 @@ def _decoded(stored: str | bytes, type_: type[_Value]) -> _Value | None:
         return None
 
 
-def _time(mtime_ns: int) -> str:
+def _time_of(mtime_ns: int) -> str:
     return datetime.fromtimestamp(mtime_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%S") if mtime_ns else ""

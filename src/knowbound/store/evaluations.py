@@ -17,8 +17,8 @@ from knowbound.store.database import FindingsStore
 _run = msgspec.msgpack.Decoder(SampleRun)
 _head = msgspec.msgpack.Decoder(EvaluationHead)
 _whole = msgspec.msgpack.Decoder(Evaluation)
-_T = TypeVar("_T")
-_FINISH = "DELETE FROM journal WHERE plan = (SELECT plan FROM journal WHERE id = ?)"
+_Execution = TypeVar("_Execution")
+_DELETE_JOURNALS = "DELETE FROM journal WHERE plan = (SELECT plan FROM journal WHERE id = ?)"
 
 
 class Journal(msgspec.Struct, frozen=True):
@@ -52,15 +52,15 @@ class Evaluations(FindingsStore):
                 ids = db.execute("SELECT id FROM evaluation WHERE journal = ?", (journal,)).fetchall()
                 db.executemany("DELETE FROM run WHERE kind = 'evaluation' AND corpus = CAST(? AS TEXT)", ids)
                 db.execute("DELETE FROM evaluation WHERE journal = ?", (journal,))
-            beside = _insert(db, other, journal).id if other is not None else 0
-            kept = _insert(db, msgspec.structs.replace(evaluation, compared_with=beside), journal)
+            other_id = _insert(db, other, journal).id if other is not None else 0
+            kept = _insert(db, msgspec.structs.replace(evaluation, compared_with=other_id), journal)
             if finished:
-                db.execute(_FINISH, (journal,))
+                db.execute(_DELETE_JOURNALS, (journal,))
         return kept
 
     def finish(self, journal: int) -> None:
         """Delete the journals of a plan after its result was shown."""
-        self._db.write(_FINISH, journal)
+        self._db.write(_DELETE_JOURNALS, journal)
 
     def heads(self) -> list[EvaluationHead]:
         """Return every evaluation without its runs, oldest first."""
@@ -100,7 +100,10 @@ class Evaluations(FindingsStore):
             "WHERE key = ? OR plan = ? ORDER BY key = ? DESC, id DESC LIMIT 1",
             *(key, key, plan, key),
         )
-        return Journal(row[0], row[1], row[2], row[3], bool(row[4])) if row else None
+        if row is None:
+            return None
+        id_, made, tasks, done, is_same_knowledge = row
+        return Journal(id_, made, tasks, done, same_knowledge=bool(is_same_knowledge))
 
     def journals(self) -> dict[int, str]:
         """Return the plans of all unfinished evaluations by id."""
@@ -124,7 +127,7 @@ class Evaluations(FindingsStore):
         rows = self._db.rows("SELECT task, run FROM journal_run WHERE journal = ?", journal)
         return {task: self._db.decoded(_run, run) for task, run in rows}
 
-    def execution(self, key: str, type_: type[_T]) -> _T | None:
+    def execution(self, key: str, type_: type[_Execution]) -> _Execution | None:
         """Return a stored identical run, or None."""
         row = self._db.row("SELECT execution FROM execution WHERE key = ?", key)
         try:
@@ -139,6 +142,7 @@ class Evaluations(FindingsStore):
 
 
 def _insert(db: sqlite3.Connection, evaluation: Evaluation, journal: int) -> Evaluation:
+    """Store an evaluation, and return it with its id."""
     cursor = db.execute(
         "INSERT INTO evaluation (made, sha256, origin, against, journal, report) VALUES (?, ?, ?, ?, ?, x'')",
         (evaluation.made, evaluation.sha256, evaluation.origin, evaluation.against, journal),

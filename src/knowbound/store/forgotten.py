@@ -54,8 +54,8 @@ class Forgotten(msgspec.Struct):
         """Report whether a session was forgotten by its id, its project or its end."""
         if self.has_session(found.session) or bool(self.before and found.ended and found.ended < self.before):
             return True
-        spelled = {found.project, os.path.realpath(found.project)} if self.projects and found.project else set()
-        return any(self.token(folder) in self.projects for path in spelled for folder in _with_parents(path))
+        spellings = {found.project, os.path.realpath(found.project)} if self.projects and found.project else set()
+        return any(self.token(folder) in self.projects for path in spellings for folder in _with_parents(path))
 
     def file_row(self, path: str) -> str:
         """Return the name of a forgotten transcript in the table `file`."""
@@ -104,11 +104,11 @@ def blank_lines(path: Path, is_gone: Callable[[bytes], bool], *, preview: bool) 
         with path.open("rb" if preview else "r+b") as file:
             at = 0
             for line in file.read().splitlines(keepends=True):
-                said = line.rstrip(b"\r\n")
-                if said.strip() and is_gone(said):
-                    gone.append(said)
+                content = line.rstrip(b"\r\n")
+                if content.strip() and is_gone(content):
+                    gone.append(content)
                     if not preview:
-                        os.pwrite(file.fileno(), b" " * len(said), at)
+                        os.pwrite(file.fileno(), b" " * len(content), at)
                 at += len(line)
             if not preview:
                 os.fsync(file.fileno())

@@ -26,8 +26,8 @@ from knowbound.store.database import FindingsStore
 from knowbound.text.similar import plain_term
 
 PAGE = 50  # rows
-_AT_ONCE = 200  # keys that one transaction lists
-_LACKING = NOT_CLOSED | {Status.RESOLVED}  # signals with such a status may belong to a topic
+_KEYS_AT_ONCE = 200  # listed in one transaction
+_LACKING_STATUSES = NOT_CLOSED | {Status.RESOLVED}  # signals with such a status may belong to a topic
 # Keys whose every session ended before a day, with the number of sessions: a file with several has one key.
 ENDED_BEFORE = (
     "SELECT key, count(*) FROM listed_session WHERE key IN (SELECT key FROM listed_session "
@@ -197,7 +197,7 @@ def session_rows(key: str, findings: bytes | None, audited: bytes | None) -> Ite
         yield SessionRow(key.partition(":")[2].rpartition(":")[0], key.partition(":")[0])
         return
     for head in heads:
-        lacking = [signal for signal in head.signals if signal.status in _LACKING]
+        lacking = [signal for signal in head.signals if signal.status in _LACKING_STATUSES]
         row = _row(head, turns.pop(head.session, None))
         row.turns, row.calls, row.signals = len(head.turns), head.tool_calls, len(head.signals)
         row.open = sum(signal.status is Status.OPEN for signal in lacking)
@@ -225,12 +225,12 @@ def list_changed(db: sqlite3.Connection, most: int = -1) -> int:
         audited = db.execute("SELECT sessions FROM audited WHERE key = ?", (key,)).fetchone()
         if findings or audited:
             for row in session_rows(key, findings and findings[0], audited and audited[0]):
-                _insert(db, key, row)
+                _insert_row(db, key, row)
     db.executemany("DELETE FROM unlisted WHERE key = ?", keys)
     return len(keys)
 
 
-def _insert(db: sqlite3.Connection, key: str, row: SessionRow) -> None:
+def _insert_row(db: sqlite3.Connection, key: str, row: SessionRow) -> None:
     values = (*msgspec.structs.astuple(row)[:-2], len(row.audited))
     id_ = db.execute(f"INSERT INTO listed_session VALUES (NULL, ?{', ?' * len(values)})", (key, *values)).lastrowid
     db.executemany("INSERT OR IGNORE INTO listed_name VALUES (?, ?)", ((name, id_) for name in row.names))
@@ -245,7 +245,7 @@ class SqliteResults(FindingsStore, ResultPages):
         super().__init__(home)
         while self._db.row("SELECT 1 FROM unlisted LIMIT 1"):
             with self._db.writing() as db:
-                list_changed(db, _AT_ONCE)
+                list_changed(db, _KEYS_AT_ONCE)
 
     def sessions(
         self, *, project: str = "", agent: str = "", since: str = "", after: str = "", most: int = PAGE
@@ -253,6 +253,7 @@ class SqliteResults(FindingsStore, ResultPages):
         values = {"project": project, "agent": agent}
         query, given = sessions_query(values, since, _cursor(after, 1))
         rows = self._db.rows(query, *given, most + 1)
+        # The first column is the id of the row, the eighth the end of the session.
         return paged(rows, most, lambda row: ListedSession(*row[1:]), lambda row: (row[7], row[0]))
 
     def turns(
@@ -260,6 +261,7 @@ class SqliteResults(FindingsStore, ResultPages):
     ) -> ResultPage[ListedTurn]:
         query, given = turns_query({"project": project, "diagnosis": diagnosis}, _cursor(after, 2))
         rows = self._db.rows(query, *given, most + 1)
+        # By time, id of the session's row, and number of the turn.
         return paged(rows, most, lambda row: ListedTurn(*row[1:]), lambda row: (row[3], row[0], row[2]))
 
     def session(self, session: str) -> StoredSession:
@@ -268,18 +270,18 @@ class SqliteResults(FindingsStore, ResultPages):
         for (key,) in self._db.rows("SELECT key FROM listed_session WHERE session = ? ORDER BY id DESC", session):
             if findings is None and (row := self._db.row("SELECT findings FROM session WHERE key = ?", key)):
                 stored = self._db.decoded(_findings, row[0])
-                findings = _of_session(stored, session)
+                findings = _with_id(stored, session)
             if audited is None and (row := self._db.row("SELECT sessions FROM audited WHERE key = ?", key)):
-                turns = self._db.decoded(_audited, row[0])
-                audited = _of_session(turns, session)
+                audits = self._db.decoded(_audited, row[0])
+                audited = _with_id(audits, session)
         return StoredSession(findings, audited)
 
     def counts(self, by: CountedBy, *, project: str = "", session: str = "") -> dict[str, int]:
         table = "listed_turn" if by == "diagnosis" else "listed_session"
         joined = f"{table} JOIN listed_session USING (id)" if session and by == "diagnosis" else table
-        given = {name: value for name, value in ((f"{table}.project", project), ("session", session)) if value}
-        where = " AND ".join(f"{name} = ?" for name in given) or "1"
-        rows = self._db.rows(f"SELECT {table}.{by}, count(*) FROM {joined} WHERE {where} GROUP BY 1", *given.values())
+        filters = {name: value for name, value in ((f"{table}.project", project), ("session", session)) if value}
+        where = " AND ".join(f"{name} = ?" for name in filters) or "1"
+        rows = self._db.rows(f"SELECT {table}.{by}, count(*) FROM {joined} WHERE {where} GROUP BY 1", *filters.values())
         return dict(Counter(dict(rows)).most_common())
 
     def audits(self) -> Iterator[tuple[AuditedSession, Counter[str]]]:
@@ -289,7 +291,7 @@ class SqliteResults(FindingsStore, ResultPages):
             "JOIN listed_session USING (id) GROUP BY id, diagnosis ORDER BY id"
         )
         for (_, *head), of_session in groupby(rows, key=lambda row: row[:6]):
-            yield AuditedSession(*head), Counter({row[6]: row[7] for row in of_session})
+            yield AuditedSession(*head), Counter({diagnosis: turns for *_, diagnosis, turns in of_session})
 
     def keys_about(self, names: Collection[str]) -> list[str]:
         about = "SELECT id FROM listed_name WHERE name IN (SELECT value FROM json_each(?))"
@@ -309,7 +311,7 @@ class SqliteResults(FindingsStore, ResultPages):
 _Session = TypeVar("_Session", Findings, AuditedSession)
 
 
-def _of_session(found: Iterable[_Session], session: str) -> _Session | None:
+def _with_id(found: Iterable[_Session], session: str) -> _Session | None:
     return next((stored for stored in found if stored.session == session), None)
 
 
@@ -317,12 +319,12 @@ def sessions_query(
     values: dict[str, str], since: str = "", cursor: tuple[str | int, ...] = ()
 ) -> tuple[str, list[str | int]]:
     """Return the query for a page of sessions, and its values but the last, the number of rows."""
-    return _query("listed_session", values, ("ended", "id"), since, cursor)
+    return _page_query("listed_session", values, ("ended", "id"), since, cursor)
 
 
 def turns_query(values: dict[str, str], cursor: tuple[str | int, ...] = ()) -> tuple[str, list[str | int]]:
     """Return the query for a page of turns, and its values but the last, the number of rows."""
-    query, given = _query("listed_turn", values, ("time", "id", "turn"), "", cursor)
+    query, given = _page_query("listed_turn", values, ("time", "id", "turn"), "", cursor)
     return (
         f"SELECT page.id, session, turn, time, page.project, diagnosis FROM ({query}) AS page "
         "JOIN listed_session USING (id) ORDER BY time DESC, page.id DESC, turn DESC",
@@ -330,9 +332,10 @@ def turns_query(values: dict[str, str], cursor: tuple[str | int, ...] = ()) -> t
     )
 
 
-def _query(
+def _page_query(
     table: str, values: dict[str, str], order: tuple[str, ...], since: str, cursor: tuple[str | int, ...]
 ) -> tuple[str, list[str | int]]:
+    """Return the query for the rows after a cursor, newest first, and its values but the number of rows."""
     where = [f"{name} = ?" for name, value in values.items() if value]
     given: list[str | int] = [value for value in values.values() if value]
     if since:

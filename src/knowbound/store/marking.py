@@ -1,4 +1,4 @@
-"""Makes the mark of a data folder's owner (owner.py), and refuses folders of others and those that git tracks."""
+"""Makes the mark of a data folder's owner (data_dir.py), and refuses folders of others and those that git tracks."""
 
 from __future__ import annotations
 
@@ -118,11 +118,11 @@ def is_tracked(home: Path) -> bool | None:
     for top in home.parents:
         if not os.path.lexists(top / ".git"):
             continue
-        place = {"GIT_DIR": str(top / ".git"), "GIT_WORK_TREE": str(top)}
+        environ = {"GIT_DIR": str(top / ".git"), "GIT_WORK_TREE": str(top)}
         name = str(home.relative_to(top))
-        for asked in (("ls-files", "-z", "--"), ("ls-tree", "-z", "--name-only", "HEAD", "--")):
-            ran = run_git(top, *asked, name, seconds=_GIT_SECONDS, output_bytes=1 << 20, added=place)
+        for command in (("ls-files", "-z", "--"), ("ls-tree", "-z", "--name-only", "HEAD", "--")):
+            ran = run_git(top, *command, name, seconds=_GIT_SECONDS, output_bytes=1 << 20, added=environ)
             if ran.out or ran.cut:
                 return True
-            is_known &= ran.code == 0 or (asked[0] == "ls-tree" and ran.code == 128)  # no commit yet
+            is_known &= ran.code == 0 or (command[0] == "ls-tree" and ran.code == 128)  # no commit yet
     return False if is_known else None

@@ -24,7 +24,7 @@ from knowbound.store.forgotten import load_forgotten
 _Report = TypeVar("_Report")
 _findings = msgspec.msgpack.Decoder(list[Findings])
 _keys = msgspec.msgpack.Decoder(list[str])
-_RUNS_KEPT = 20
+_MOST_RUNS = 20
 AHEAD = "ahead"  # kind of the row that keeps what was read in the background; no report
 UNJUDGED = "unjudged "  # before the state of a session that is read and waits for a judge
 # Sources of unmanaged items. The skills that a client lists and the files that it shows are not among them.
@@ -159,14 +159,14 @@ class Observed(SessionResults):
             )
 
     def digested(self, keys: Iterable[str]) -> list[str]:
-        """Return the sessions beside these that were read in the background and whose files are gone."""
+        """Return the keys of sessions not among these that were read in the background and whose files are gone."""
         row = self._db.row("SELECT keys FROM run WHERE kind = ?", AHEAD)
         if row is None:
             return []
-        there = {session_of(key) for key in keys}
-        others = [key for key in _keys.decode(row[0]) if session_of(key) not in there]
-        files = {key: [file for found in self.findings([key]) for file in found.files] for key in others}
-        return [key for key, those in files.items() if those and not any(map(os.path.lexists, those))]
+        given = {session_of(key) for key in keys}
+        others = [key for key in _keys.decode(row[0]) if session_of(key) not in given]
+        files_by_key = {key: [file for found in self.findings([key]) for file in found.files] for key in others}
+        return [key for key, files in files_by_key.items() if files and not any(map(os.path.lexists, files))]
 
     def make_newest(self, kind: str, corpus: str) -> None:
         """Make a run that is shown again the newest one, so that `report` shows it."""
@@ -212,9 +212,9 @@ def unmanaged_in(found: Findings) -> Iterator[UnmanagedInjection]:
         for injected in turn.injected:
             text = injected.excerpt
             if injected.source.startswith(KNOWLEDGE_SOURCES) and text.strip() and not (injected.item or is_ours(text)):
-                known = (injected.source, injected.path, text, injected.content_length)
-                hashed = hashlib.sha256("\0".join(map(str, known)).encode("utf-8", "replace")).hexdigest()
-                item = UnmanagedItem(f"u{hashed[:12]}", *known)
+                identity = (injected.source, injected.path, text, injected.content_length)
+                digest = hashlib.sha256("\0".join(map(str, identity)).encode("utf-8", "replace")).hexdigest()
+                item = UnmanagedItem(f"u{digest[:12]}", *identity)
                 yield UnmanagedInjection(item, f"{found.agent}:{found.session}", turn.index, turn.time)
 
 
@@ -228,7 +228,7 @@ def _not_forgotten(rows: list[tuple[str, str, str, bytes]], home: Path) -> list[
     forgotten = load_forgotten(home)
     if forgotten is None:
         return rows
-    known, kept = len(forgotten.sessions), []
+    known_count, kept = len(forgotten.sessions), []
     for key, name, state, encoded in rows:
         findings = _findings.decode(encoded)
         gone = [found for found in findings if forgotten.has(found)]
@@ -239,7 +239,7 @@ def _not_forgotten(rows: list[tuple[str, str, str, bytes]], home: Path) -> list[
         elif len(gone) < len(findings):
             left = [found for found in findings if found not in gone]
             kept.append((key, name, state, msgspec.msgpack.encode(left)))
-    if len(forgotten.sessions) > known:
+    if len(forgotten.sessions) > known_count:
         forgotten.keep(home)
     return kept
 
@@ -247,7 +247,7 @@ def _not_forgotten(rows: list[tuple[str, str, str, bytes]], home: Path) -> list[
 def _make_room(db: sqlite3.Connection) -> None:
     """Delete the oldest runs, and the findings and the material of lessons that no run uses any more."""
     db.execute(
-        "DELETE FROM run WHERE id > 0 AND id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)", (_RUNS_KEPT,)
+        "DELETE FROM run WHERE id > 0 AND id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)", (_MOST_RUNS,)
     )
     wanted = {key for (keys,) in db.execute("SELECT keys FROM run") for key in _keys.decode(keys)}
     stored = {key for (key,) in db.execute("SELECT key FROM session")}
@@ -266,7 +266,7 @@ class Audited(SessionResults):
     def rules_version(self) -> int | None:
         """Return the version of the rules that the stored sessions were audited by; None if there are none."""
         for (sessions,) in self._db.rows("SELECT sessions FROM audited LIMIT 1"):
-            return min((one.rules for one in self._db.decoded(_sessions, sessions)), default=0)
+            return min((session.rules for session in self._db.decoded(_sessions, sessions)), default=0)
         return None
 
     def keep(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
@@ -276,7 +276,8 @@ class Audited(SessionResults):
             for key, state, encoded in rows:
                 kept = encoded
                 if forgotten is not None:
-                    kept = msgspec.msgpack.encode([one for one in _sessions.decode(encoded) if not forgotten.has(one)])
+                    left = [session for session in _sessions.decode(encoded) if not forgotten.has(session)]
+                    kept = msgspec.msgpack.encode(left)
                 db.execute("INSERT OR REPLACE INTO audited VALUES (?, ?, ?)", (key, state, kept))
 
     def sessions(self, keys: Iterable[str] | None = None) -> Iterator[AuditedSession]:
@@ -293,10 +294,10 @@ class Audited(SessionResults):
         with self._db.writing() as db:
             list_changed(db)
             query = "SELECT key FROM listed_session WHERE session = ? AND audited"
-            named = sorted({session for session, _ in turns})
-            for key in sorted({key for one in named for (key,) in db.execute(query, (one,))}):
+            names = sorted({session for session, _ in turns})
+            for key in sorted({key for name in names for (key,) in db.execute(query, (name,))}):
                 encoded = db.execute("SELECT sessions FROM audited WHERE key = ?", (key,)).fetchone()[0]
                 sessions = _sessions.decode(encoded)
-                for one in sessions:
-                    one.turns = [turns.get((turn.session, turn.turn), turn) for turn in one.turns]
+                for session in sessions:
+                    session.turns = [turns.get((turn.session, turn.turn), turn) for turn in session.turns]
                 db.execute("UPDATE audited SET sessions = ? WHERE key = ?", (msgspec.msgpack.encode(sessions), key))

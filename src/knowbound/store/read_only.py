@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 INDEX_SCHEMA = 9  # schema of the index that this version reads
 HOOK_WAIT_SECONDS = 0.05  # wait for a writer
-_LONGEST_VALUE = 16 * 1024 * 1024  # bytes; an item has at most 1 MB
-_MOST_OPEN = 4  # indexes
+_LONGEST_VALUE_BYTES = 16 * 1024 * 1024  # an item has at most 1 MB
+_MOST_OPEN_INDEXES = 4
 _CACHE_KIB = 32 * 1024  # of an index that stays open: a search reads pages from all over it
-_STEPS = 20_000  # SQLite instructions between two checks of the clock: about a millisecond
+_STEPS_PER_CHECK = 20_000  # SQLite instructions between two checks of the clock: about a millisecond
 
 
-_open: dict[str, IndexConnection] = {}  # by data folder, of the thread that keeps them (keep_open)
-_keepers: list[int] = []  # that thread
+_open_indexes: dict[str, IndexConnection] = {}  # by data folder, of the thread that keeps them (keep_open)
+_keeping_thread: list[int] = []  # the id of that thread; empty where none keeps indexes open
 
 
 class IndexConnection(sqlite3.Connection):
@@ -42,8 +42,8 @@ class IndexOutdatedError(IndexRefusedError):
 
 def keep_open() -> None:
     """Keep the indexes that this thread opens open from now on, with the values made from their rows."""
-    _keepers[:] = [_thread.get_ident()]
-    _open.clear()
+    _keeping_thread[:] = [_thread.get_ident()]
+    _open_indexes.clear()
 
 
 def kept_of(connection: sqlite3.Connection) -> dict[str, Any] | None:
@@ -83,12 +83,12 @@ def open_own_index(
     path = os.path.join(home, INDEX)
     if any(os.path.islink(path + ending) for ending in ("", "-wal", "-shm")):
         raise IndexRefusedError("the index is a link")
-    db = _opened(home, path, wait_seconds)
+    db = _opened_or_kept(home, path, wait_seconds)
     if db is None:
         return None
     end = time.monotonic() + work_seconds
-    db.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
-    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+    db.set_progress_handler(lambda: time.monotonic() > end, _STEPS_PER_CHECK)
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE_BYTES)
     schema = db.execute("PRAGMA user_version").fetchone()[0]
     if schema > INDEX_SCHEMA:
         raise IndexRefusedError(f"the index has schema {schema}, this knowbound reads {INDEX_SCHEMA}")
@@ -103,22 +103,22 @@ def open_own_index(
     return db
 
 
-def _opened(home: str, path: str, wait_seconds: float) -> IndexConnection | None:
+def _opened_or_kept(home: str, path: str, wait_seconds: float) -> IndexConnection | None:
     """Open the index, or return its open connection if the file is still the same."""
-    if _thread.get_ident() not in _keepers:
+    if _thread.get_ident() not in _keeping_thread:
         return open_read_only(path, wait_seconds=wait_seconds)
     try:
         found = os.stat(path)
     except FileNotFoundError:
         return None
-    db = _open.pop(home, None)
+    db = _open_indexes.pop(home, None)
     if db is None or db.file != (found.st_dev, found.st_ino):
         db = open_read_only(path, wait_seconds=wait_seconds)
         if db is not None:
             db.kept, db.file = {}, (found.st_dev, found.st_ino)
             db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     if db is not None:
-        _open[home] = db
-        while len(_open) > _MOST_OPEN:
-            _open.pop(next(iter(_open)))
+        _open_indexes[home] = db
+        while len(_open_indexes) > _MOST_OPEN_INDEXES:
+            _open_indexes.pop(next(iter(_open_indexes)))
     return db

@@ -30,17 +30,17 @@ def keep_bounded(home: Path, keep_days: int, read: Collection[str]) -> list[str]
     from knowbound.store.database import Database  # noqa: PLC0415  (an unchanged corpus needs none of it)
 
     before = oldest_kept(keep_days)
-    gone = 0
+    removed = 0
     with closing(Database(home / FINDINGS)) as database:
         if before:
-            gone = _remove(database, before, read)
-        free, pages, size = (
+            removed = _remove(database, before, read)
+        free_pages, pages, page_bytes = (
             int(database.row(f"PRAGMA {name}")[0]) for name in ("freelist_count", "page_count", "page_size")
         )
-        if free * size > _FREE_BYTES and free * _FREE_SHARE > pages:
+        if free_pages * page_bytes > _FREE_BYTES and free_pages * _FREE_SHARE > pages:
             database.compact_if_idle()
     words = "Results of {:,} sessions that ended before {} were removed (store.keep_days)"
-    return [words.format(gone, before)] if gone else []
+    return [words.format(removed, before)] if removed else []
 
 
 def _remove(database: Database, before: str, read: Collection[str]) -> int:

@@ -302,13 +302,13 @@ def risky_settings(root: Path) -> list[RiskySetting]:
 
 def _risky(root: Path, project_values: Mapping[str, Any], user_values: Mapping[str, Any]) -> list[RiskySetting]:
     """Return the project's settings whose values differ from those without the project, and are a risk."""
-    found = []
+    risky = []
     for setting in SETTINGS:
         if setting.name in project_values:
             value, without = project_values[setting.name], user_values.get(setting.name, setting.default)
             if value != without and (risk := setting.risk.risk_of(value, without)):
-                found.append(risky_setting(setting.key, value, risk, setting.env, root))
-    return found
+                risky.append(risky_setting(setting.key, value, risk, setting.env, root))
+    return risky
 
 
 def user_config() -> Path:
@@ -436,12 +436,12 @@ def eval_file(root: Path) -> tuple[Path | None, dict[str, Any]]:
         import yaml  # noqa: PLC0415  (few projects have the file)
 
         # The loader in Python: that in C crashes the process on deep nesting.
-        found = yaml.load(data.decode("utf-8"), Loader=yaml.SafeLoader)
+        document = yaml.load(data.decode("utf-8"), Loader=yaml.SafeLoader)
     except ConfigError:
         raise
     except Exception as error:  # of reading, of Unicode, of YAML, of its depth
         raise ConfigError("config-unreadable", f"{path} cannot be used: {str(error)[:_MOST_OF_AN_ERROR]}") from error
-    table = found.get(_CLASSIFIER) if isinstance(found, dict) else None
+    table = document.get(_CLASSIFIER) if isinstance(document, dict) else None
     if not isinstance(table, dict):
         return None, {}
     if not all(isinstance(key, str) and isinstance(value, str | int | bool) for key, value in table.items()):

@@ -49,10 +49,10 @@ def extra_command(extra: str) -> str:
     if (prefix / _PIPX).is_file():
         return _command_line("pipx", "inject", prefix.name, *_requirements(installed, extra))
     if (prefix / _RECEIPT).is_file():
-        wanted = origin.requirement((extra, *_extras_of_receipt(prefix / _RECEIPT)))
-        return _command_line("uv", "tool", "install", *(("--editable",) if origin.is_editable else ()), wanted)
-    wanted = origin.requirement((extra,))
-    return _command_line(*_pip(), *(("-e",) if origin.is_editable else ()), wanted)
+        requirement = origin.requirement((extra, *_extras_of_receipt(prefix / _RECEIPT)))
+        return _command_line("uv", "tool", "install", *(("--editable",) if origin.is_editable else ()), requirement)
+    requirement = origin.requirement((extra,))
+    return _command_line(*_pip(), *(("-e",) if origin.is_editable else ()), requirement)
 
 
 def path_command() -> str:
@@ -82,16 +82,13 @@ def origin_of(record: str | None) -> InstallOrigin:
             place = f"{vcs['vcs']}+{_without_password(url)}" + (f"@{revision}" if revision else "")
         else:
             place = _path_of(url) if url.startswith("file:") else _without_password(url)
-        if subdirectory := fields.get("subdirectory"):
-            place = (
-                os.path.join(place, subdirectory) if folder_info is not None else f"{place}#subdirectory={subdirectory}"
-            )
+        if inner := fields.get("subdirectory"):
+            place = os.path.join(place, inner) if folder_info is not None else f"{place}#subdirectory={inner}"
     except (ValueError, KeyError, TypeError, AttributeError):
         return InstallOrigin()
     is_file = url.startswith("file:")
-    return InstallOrigin(
-        place, is_path=is_file and not vcs, is_editable=bool(folder_info and folder_info.get("editable"))
-    )
+    is_editable = bool(folder_info and folder_info.get("editable"))
+    return InstallOrigin(place, is_path=is_file and not vcs, is_editable=is_editable)
 
 
 def _pip() -> tuple[str, ...]:
@@ -113,6 +110,7 @@ def _distribution() -> Distribution | None:
 
 
 def _requirements(installed: Distribution | None, extra: str) -> list[str]:
+    """Return the packages that an extra adds, or the extra itself if they are unknown."""
     requirements = []
     for line in (installed.requires if installed else None) or ():
         requirement, _, marker = line.partition(";")
@@ -127,12 +125,8 @@ def _extras_of_receipt(path: Path) -> list[str]:
 
     try:
         requirements = tomllib.loads(path.read_text("utf-8"))["tool"]["requirements"]
-        return [
-            str(extra)
-            for requirement in requirements
-            if requirement.get("name") == _NAME
-            for extra in requirement.get("extras", ())
-        ]
+        ours = [requirement for requirement in requirements if requirement.get("name") == _NAME]
+        return [str(extra) for requirement in ours for extra in requirement.get("extras", ())]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return []
 

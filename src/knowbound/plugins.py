@@ -27,10 +27,10 @@ def plugins(group: Group) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name; of two with one name the first that is found."""
     from importlib import metadata  # noqa: PLC0415  (slow, and rarely needed)
 
-    found: dict[str, EntryPoint] = {}
+    entries: dict[str, EntryPoint] = {}
     for entry in metadata.entry_points(group=f"knowbound.{group}"):
-        found.setdefault(entry.name, entry)
-    return found
+        entries.setdefault(entry.name, entry)
+    return entries
 
 
 def load_plugin(group: Group, name: str) -> Any:

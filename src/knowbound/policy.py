@@ -89,6 +89,7 @@ def _policy_table(path: str) -> dict[str, Any]:
 
 
 def _tighten(policy: Policy, path: str, table: dict[str, Any]) -> None:
+    """Add the limits of one file; of two limits the stricter counts."""
     for key, value in table.items():
         if key == "off" and isinstance(value, bool):
             policy.off = policy.off or value

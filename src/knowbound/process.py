@@ -219,6 +219,7 @@ class _Watch:
         os.close(read)
 
     def _write_to_watcher(self, line: str) -> None:
+        """Write a line to the watcher; if that was killed, a new one gets every group again."""
         if self._pipe < 0:
             return
         try:
@@ -271,8 +272,8 @@ def agent_environment() -> dict[str, str]:
 
     With hooks, the answers of an agent in an evaluation or as a judge would depend on the installation.
     """
-    kept = {name: value for name, value in os.environ.items() if name not in _SET_BY_AGENTS}
-    return kept | {HOOKS_OFF: "1"}
+    variables = {name: value for name, value in os.environ.items() if name not in _SET_BY_AGENTS}
+    return variables | {HOOKS_OFF: "1"}
 
 
 def find_program(name: str, root: Path) -> str | None:

@@ -239,6 +239,5 @@ def _part(whole: SampleSet, ids: list[str]) -> SampleSet:
     chosen = tuple(sample for sample in whole.samples if sample.id in set(ids))
     identity = "\n".join((whole.sha256, *(sample.id for sample in chosen)))
     path = f"{whole.path} ({len(chosen)} of {len(whole.samples)})"
-    return msgspec.structs.replace(
-        whole, samples=chosen, path=path, sha256=hashlib.sha256(identity.encode()).hexdigest()
-    )
+    sha256 = hashlib.sha256(identity.encode()).hexdigest()
+    return msgspec.structs.replace(whole, samples=chosen, path=path, sha256=sha256)

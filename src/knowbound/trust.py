@@ -48,6 +48,7 @@ def _path_risk(value: str | tuple[str, ...], _without: object) -> Risk | None:
 
 
 def _judge_risk(value: str, without: object) -> Risk | None:
+    """Return the risk of a judge's name: it sends text to an address, runs a program, or leaves the root."""
     if not value.strip():  # would undo the name or the "none" of the user
         return Risk.ADDRESS if without else None
     kind, _, rest = value.strip().partition(":")

@@ -171,6 +171,8 @@ class _FileEraser:
             self._erase_lines_of(Path(state_folder()) / name, hook_log.NAME, home=str(self._home))
 
     def _erase_lines_of(self, path: Path, store: str, home: str = "") -> None:
+        """Erase the lines in scope from a file; with `home`, only lines of that data folder."""
+
         def is_in_scope(line: bytes) -> bool:
             fields = _fields_of(line)
             if home and fields.get("home") != home:
@@ -223,6 +225,7 @@ class _FileEraser:
                 self._remove(folders / task, f"{data_dir.EVALS}/")
 
     def _remove(self, path: Path, store: str) -> None:
+        """Remove a file or folder and count it; a preview only counts."""
         self._erased.add(store, 1)
         if self._is_preview:
             return
@@ -398,11 +401,8 @@ def search_for(
         if pieces_here := set(wanted.found_in(content)):
             (pieces_by_place.setdefault(collection, set()) if is_gone else remaining).update(pieces_here)
     remaining.update(piece for record in (kept if pieces_by_place else ()) for piece in wanted.found_in(record))
-    left = [
-        FileOccurrences(file=place, texts=len(pieces - remaining))
-        for place, pieces in sorted(pieces_by_place.items())
-        if pieces - remaining
-    ]
+    unexplained = {place: pieces - remaining for place, pieces in sorted(pieces_by_place.items())}
+    left = [FileOccurrences(file=place, texts=len(pieces)) for place, pieces in unexplained.items() if pieces]
     return Searched(
         texts=len(wanted.pieces),
         files=file_count,

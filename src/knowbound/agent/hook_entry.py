@@ -34,8 +34,8 @@ _MISUSED = (
 
 def main(args: list[str] | None = None) -> NoReturn:
     """Answer one event."""
-    given = sys.argv[1:] if args is None else args
-    event = given[0] if given else ""
+    arguments = sys.argv[1:] if args is None else args
+    event = arguments[0] if arguments else ""
     data = None
     if event in AFTER_TOOLS:
         data = read_input()
@@ -43,7 +43,7 @@ def main(args: list[str] | None = None) -> NoReturn:
             os._exit(0)
     from knowbound.agent.hook.process import main as answer  # noqa: PLC0415  # the import takes longer than this look
 
-    answer(given, data)
+    answer(arguments, data)
 
 
 def read_input() -> bytes | None:

@@ -39,8 +39,8 @@ def main() -> None:
         sys.stdout.write(how_to_set())
         return
     try:
-        given = json.loads(sys.stdin.buffer.read(_MOST_INPUT))
-        folder = given["workspace"]["current_dir"] if "workspace" in given else given["cwd"]
+        session = json.loads(sys.stdin.buffer.read(_MOST_INPUT))
+        folder = session["workspace"]["current_dir"] if "workspace" in session else session["cwd"]
         line = line_of(folder, since_midnight()) if isinstance(folder, str) else ""
     except Exception:  # a status line never shows a failure
         line = ""
@@ -74,11 +74,12 @@ def line_of(folder: str, since: str) -> str:
     if is_off():
         return "knowbound: off"
     counts = [*_finding_counts(home, since), (_injected_count(home, since), "item injected", "items injected")]
-    shown = [f"{number} {singular if number == 1 else plural}" for number, singular, plural in counts if number]
-    return f"knowbound today: {', '.join(shown) or 'nothing'}"
+    parts = [f"{number} {singular if number == 1 else plural}" for number, singular, plural in counts if number]
+    return f"knowbound today: {', '.join(parts) or 'nothing'}"
 
 
 def _finding_counts(home: str, since: str) -> list[tuple[int, str, str]]:
+    """Return the counts of the database with their words; none if it cannot be read."""
     import sqlite3  # noqa: PLC0415  # where there is a project
 
     path = os.path.join(home, FINDINGS)
@@ -123,7 +124,7 @@ def _injected_count(home: str, since: str) -> int:
 
 def _fields_of(line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        fields = json.loads(line)
     except ValueError:  # cut short
         return {}
-    return found if isinstance(found, dict) else {}
+    return fields if isinstance(fields, dict) else {}

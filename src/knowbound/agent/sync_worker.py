@@ -53,6 +53,7 @@ class SyncWorker:
         return reason
 
     def _reason_to_end(self) -> str:
+        """Return why the worker is to end; "" to go on."""
         try:
             lock_file = os.stat(self._home / SYNC.lock)
         except OSError:
@@ -80,8 +81,8 @@ class SyncWorker:
                 self._backends[name] = open_backend(name, self._settings)
             if index.is_behind(self._backends[name]):
                 with write_lock(self._home, wait_seconds=0):
-                    done = index.sync(self._backends[name])
-                self._log("synchronised", backend=name, written=done.written, dropped=done.dropped)
+                    synced = index.sync(self._backends[name])
+                self._log("synchronised", backend=name, written=synced.written, dropped=synced.dropped)
             else:
                 note_current(self._home, name, looked_at)
         except KnowboundError as error:

@@ -96,7 +96,7 @@ def _score(root: Path, home: Path) -> bool:
 
     folder = str(home)
     try:
-        done = score_queue(settings_for(root, home), background=True)
+        result = score_queue(settings_for(root, home), background=True)
     except Exception as error:
         SCORING.note(folder, FAILED, reason=_reason(error))
         return False
@@ -104,10 +104,10 @@ def _score(root: Path, home: Path) -> bool:
         score_rescues(home)
     except OSError as error:  # the next worker does it
         SCORING.note(folder, FAILED, reason=f"rescues: {error}")
-    scored, days = done.scored, ", ".join(done.rolled_up.days)
-    reason = scored.problem or done.problem
+    scored, days = result.scored, ", ".join(result.rolled_up.days)
+    reason = scored.problem or result.problem
     SCORING.note(folder, "scored", turns=scored.turns, failed=scored.failed, reason=reason, days=days)
-    if (moved := done.rolled_up.moved) is not None:
+    if (moved := result.rolled_up.moved) is not None:
         SCORING.note(folder, "reverted" if moved.after < moved.before else "advanced", leg=moved.after)
     return True
 

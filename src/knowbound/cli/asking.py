@@ -94,6 +94,7 @@ class _Announcer(StatusLine, Announcer):
             return self._announce(plan)
 
     def _announce(self, plan: AskingPlan) -> bool:
+        """Announce the first questions to a judge and ask for agreement; later ones are only counted."""
         is_first, self._judge = self._judge != plan.judge, plan.judge
         self._asked_count += len(plan.questions)
         if not is_first:

@@ -18,6 +18,7 @@ from knowbound.errors import WRONG_INPUT, StoreError
 from knowbound.language import say
 
 if TYPE_CHECKING:
+    from knowbound.agent.doctor import HealthCheck
     from knowbound.agent.install.changes import FileChange
 
 _LIVE = (
@@ -147,12 +148,12 @@ def _project_of(root: Path | None) -> Path:
     return root.resolve() if root else Path(work_tree(current) or current).resolve()
 
 
-def _confirm_changes(changes: list[FileChange], yes: bool, question: str, about: str = "") -> None:
+def _confirm_changes(changes: list[FileChange], yes: bool, question: str, explanation: str = "") -> None:
     """Show what would change, and what it does. Raises InputError unless the user agrees."""
     for change in changes:
         echo(change.difference() + (f"\n({change.note})" if change.note else "") + "\n")
-    if about:
-        echo(about)
+    if explanation:
+        echo(explanation)
     confirm(question, "Nothing was changed.", yes=yes)
 
 
@@ -208,20 +209,24 @@ def doctor_command(root: Path | None = options.project, format_: str = options.f
     if format_ == "json":
         emit([json_text(as_json(checks, settings))], None)
     else:
-        steps = next_steps(checks)
-        echo("To do:" if has_problem else "All is well. You could:" if steps else "All is well.")
-        for check in steps:
-            echo(f"  {check.do}\n      {check.name}: {check.found}")
-        echo("")
-        missing = [check for check in checks if check.state == "note" and check.name.split()[0] == "extra"]
-        rows = [(_SIGNS[check.state], check.name, check.found) for check in checks if check not in missing]
-        if missing:
-            names = ", ".join(check.name.split()[1] for check in missing)
-            rows.append((_SIGNS["note"], "extras", say("not installed, and not needed by the settings: {}", names)))
-        width = max(len(name) for _, name, _ in rows)
-        for sign, name, found in rows:
-            echo(f"{sign}  {name:{width}}  {found}")
+        _print_checks(checks, next_steps(checks), has_problem=has_problem)
     return WRONG_INPUT if has_problem else 0
+
+
+def _print_checks(checks: list[HealthCheck], steps: list[HealthCheck], *, has_problem: bool) -> None:
+    """Print what to do, then every check; missing extras that no setting needs share a line."""
+    echo("To do:" if has_problem else "All is well. You could:" if steps else "All is well.")
+    for check in steps:
+        echo(f"  {check.do}\n      {check.name}: {check.found}")
+    echo("")
+    missing = [check for check in checks if check.state == "note" and check.name.split()[0] == "extra"]
+    rows = [(_SIGNS[check.state], check.name, check.found) for check in checks if check not in missing]
+    if missing:
+        names = ", ".join(check.name.split()[1] for check in missing)
+        rows.append((_SIGNS["note"], "extras", say("not installed, and not needed by the settings: {}", names)))
+    width = max(len(name) for _, name, _ in rows)
+    for sign, name, found in rows:
+        echo(f"{sign}  {name:{width}}  {found}")
 
 
 @verb("hook", context_settings={"ignore_unknown_options": True})

@@ -52,6 +52,7 @@ def learn_command(
 
 
 def _learn(paths: list[Path], settings: Settings, filters: Filters, *, root_is_given: bool) -> Learned:
+    """Learn, flag the items of lessons that became stale, and print the notes."""
     from knowbound.audit.audit import audit_lens
     from knowbound.lessons.applying import flag_stale_items
     from knowbound.lessons.learn import learn
@@ -82,13 +83,12 @@ def _rendered(learned: Learned, out: Out, status: bool) -> str:
     commit_words = say(" at {}", learned.commit) if learned.commit else ""
     unread_words = not_read_words(learned.report.reading)
     shown = [lesson for lesson in learned.lessons if status or lesson.status is not LessonStatus.REJECTED]
+    lessons = counted(len(shown), "lesson")
+    about = say("{} from {} of {}, {}{}.", lessons, sessions, projects, tree_words, commit_words)
     return render_lessons(
         shown,
         out.format,
-        about=say(
-            "{} from {} of {}, {}{}.", counted(len(shown), "lesson"), sessions, projects, tree_words, commit_words
-        )
-        + (f" {unread_words[:1].upper()}{unread_words[1:]}." if unread_words else ""),
+        about=about + (f" {unread_words[:1].upper()}{unread_words[1:]}." if unread_words else ""),
         left_out=learned.left_out,
         status=status,
         **out.layout,
@@ -114,6 +114,7 @@ def rescue_command(
 
 
 def _rescues(path: Path, settings: Settings, format_: str) -> Iterator[str]:
+    """Yield a line for each event: what rules say, and where they are silent what the model says."""
     from knowbound.judge.choice import may_see
     from knowbound.lessons.rescue.asking import SECONDS, indexed
     from knowbound.lessons.rescue.rescue import rescue

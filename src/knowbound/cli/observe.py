@@ -118,6 +118,7 @@ def report_command(
 
 
 def _render_newest(settings: Settings, out: Out) -> Iterable[str]:
+    """Render the newest stored run of eval, investigate or observe."""
     from knowbound.evals.history import newest_evaluation
     from knowbound.evidence.investigate import newest_investigation
     from knowbound.gaps.stored import newest_report

@@ -162,10 +162,10 @@ def trust_command(
 def _difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
     """Return the lines with the sign of a difference in front: removed, kept, new."""
     removed = [f"- {line}" for line in before if line not in after]
-    shown = removed + [f"{' ' if line in before else '+'} {line}" for line in after]
-    if not any(line[0] in "-+" for line in shown):
-        shown.append("+ (only a credential changed)")
-    return shown
+    signed_lines = removed + [f"{' ' if line in before else '+'} {line}" for line in after]
+    if not any(line[0] in "-+" for line in signed_lines):
+        signed_lines.append("+ (only a credential changed)")
+    return signed_lines
 
 
 @verb("secrets")
@@ -195,10 +195,10 @@ def secrets_command(
         places = ", ".join(str(path) for path in paths or known)
         raise InputError("no-sessions", f"No transcripts found in {places}. Try: knowbound secrets PATH")
     with ReadingProgress() as progress:
-        found = scan_for_secrets(files, progress)
-    found.unreadable += notes
-    out.emit(render_secrets(found, out.format))
-    if found.secrets:
+        scan_result = scan_for_secrets(files, progress)
+    scan_result.unreadable += notes
+    out.emit(render_secrets(scan_result, out.format))
+    if scan_result.secrets:
         click.get_current_context().exit(1)
 
 

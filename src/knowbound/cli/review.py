@@ -169,6 +169,7 @@ def _evolve(
 
 
 def _fix_named(id_: str, fixes: dict[str, Fix], decided: dict[str, DecidedFix], settings: Settings) -> Fix:
+    """Return the open fix of an id, or the line of a lesson. Raises InputError for a decided or unknown id."""
     from knowbound.review.fixing import line_of
 
     if (fix := fixes.get(id_) or line_of(id_, settings)) is not None:
@@ -179,6 +180,7 @@ def _fix_named(id_: str, fixes: dict[str, Fix], decided: dict[str, DecidedFix], 
 
 
 def _fix(fix: Fix, settings: Settings, *, yes: bool, reject: bool, branch: bool) -> None:
+    """Carry out a fix or reject it: show the diff, ask, then write it or commit it on a branch."""
     from knowbound.review.fixing import apply_fix, commit_on_branch, current, reject_fix
 
     if reject:

@@ -102,6 +102,7 @@ def init_command(
 
 
 def _set_up(settings: Settings, *, is_agreed: bool) -> int:
+    """Show the proposed files, and write them if the user agrees."""
     from knowbound.cli.asking import is_interactive
     from knowbound.evals import starting
     from knowbound.files import replacing

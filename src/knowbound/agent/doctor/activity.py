@@ -51,8 +51,8 @@ def check_injections(home: Path) -> Iterator[HealthCheck]:
         delivered = sum(record.delivered is True and bool(record.items) for record in log.records)
         lost = f", {log.torn} lines could not be read: the disk was full" if log.torn else ""
         pulled = f"; {len(log.pulls)} pulled by agents" if log.pulls else ""
-        found = f"{len(log.records)} recorded, {delivered} with items that were delivered{pulled}{lost}"
-        yield HealthCheck("injections", NOTE if log.torn else OK, found)
+        finding = f"{len(log.records)} recorded, {delivered} with items that were delivered{pulled}{lost}"
+        yield HealthCheck("injections", NOTE if log.torn else OK, finding)
 
 
 def check_unmanaged(home: Path) -> Iterator[HealthCheck]:
@@ -101,21 +101,21 @@ def hook_runs(home: Path) -> HookRuns:
 
 def check_hook_runs(home: Path) -> Iterator[HealthCheck]:
     """Check how many hooks ran, how long they took, and what failed."""
-    found = hook_runs(home)
-    if not found.runs:
+    recent = hook_runs(home)
+    if not recent.runs:
         return
-    spent = f"p95 {found.p95_ms:.0f} ms" if found.p95_ms is not None else "duration unknown"
-    state = NOTE if found.p95_ms is not None and found.p95_ms > _SLOW_MS else OK
+    spent = f"p95 {recent.p95_ms:.0f} ms" if recent.p95_ms is not None else "duration unknown"
+    state = NOTE if recent.p95_ms is not None and recent.p95_ms > _SLOW_MS else OK
     yield HealthCheck(
         "hook runs",
         state,
-        f"last {found.runs}: {found.injected} injected items, {found.indexed} gave the index, {found.failed} failed "
-        f"({found.gave_up} at the time limit), {found.declined} declined, {spent}",
+        f"last {recent.runs}: {recent.injected} injected items, {recent.indexed} gave the index, "
+        f"{recent.failed} failed ({recent.gave_up} at the time limit), {recent.declined} declined, {spent}",
     )
     do = "knowbound explain hook-failed"
-    for reason, count in found.reasons.items():
-        state = NOTE if found.good_since >= _RUNS_TO_RECOVER else PROBLEM
-        yield HealthCheck("hook failures", state, f"{count} × {reason} (last failure {found.last_failure})", do)
+    for reason, count in recent.reasons.items():
+        state = NOTE if recent.good_since >= _RUNS_TO_RECOVER else PROBLEM
+        yield HealthCheck("hook failures", state, f"{count} × {reason} (last failure {recent.last_failure})", do)
 
 
 def check_transcripts(settings: Settings, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
@@ -129,8 +129,8 @@ def check_transcripts(settings: Settings, environ: Mapping[str, str]) -> Iterato
     days = _DELETED_AFTER_DAYS
     for folder, name in ((config, "settings.json"), *((settings.root / ".claude", file) for file in _PROJECT_SETTINGS)):
         with suppress(OSError, ValueError, AttributeError):
-            given = json.loads((folder / name).read_bytes()).get("cleanupPeriodDays")
-            days = given if isinstance(given, int) else days
+            configured_days = json.loads((folder / name).read_bytes()).get("cleanupPeriodDays")
+            days = configured_days if isinstance(configured_days, int) else days
     oldest = datetime.fromtimestamp(min(file.st_mtime for file in transcripts.values()), UTC)
     with suppress(OverflowError):  # so many days mean never
         deletion = f"; it deletes the oldest after {oldest + timedelta(days=days):%Y-%m-%d} (cleanupPeriodDays {days})"
@@ -150,8 +150,8 @@ def check_interruptions(home: Path) -> Iterator[HealthCheck]:
     """Count the interruptions of the last days that a person called wrong; more than one of a kind is too many."""
     shares = wrong_shares(home)
     if shares:
-        shown = ", ".join(f"{share.wrong} of {share.all} {share.kind}s" for share in shares)
-        yield HealthCheck("interruptions", OK, f"called wrong in the last {DAYS} days: {shown}")
+        shares_text = ", ".join(f"{share.wrong} of {share.all} {share.kind}s" for share in shares)
+        yield HealthCheck("interruptions", OK, f"called wrong in the last {DAYS} days: {shares_text}")
     for share in shares:
         if share.wrong > MOST_WRONG:
             do = f"go quiet: {QUIET[share.kind]}"
@@ -174,13 +174,13 @@ def check_permission(settings: Settings) -> Iterator[HealthCheck]:
         return
     used, background = used_today(background=False), load_permission().background
     where = "commands and the background" if background else "commands"
-    found = f"{redact(name)} for {where}; {used.calls} calls today"
+    finding = f"{redact(name)} for {where}; {used.calls} calls today"
     try:
         check_judge(name)
     except ConfigError as error:
         yield HealthCheck("model", PROBLEM, str(error), "knowbound model")
     else:
-        yield HealthCheck("model", OK, found)
+        yield HealthCheck("model", OK, finding)
 
 
 def check_scoring(settings: Settings) -> Iterator[HealthCheck]:
@@ -190,19 +190,19 @@ def check_scoring(settings: Settings) -> Iterator[HealthCheck]:
     if not waiting and last is None:
         return
     last_run = f"the last run, {last['time']}, {_outcome_of(last)}" if last else "the worker has not run yet"
-    found = f"{len(waiting)} in the queue; {last_run}"
+    finding = f"{len(waiting)} in the queue; {last_run}"
     if last is not None and last["event"] == FAILED:
         state = PROBLEM if waiting else NOTE  # the verb does not write that log
-        yield HealthCheck("scoring", state, found, f"{command} --queue")
+        yield HealthCheck("scoring", state, finding, f"{command} --queue")
     elif _is_any_overdue(waiting) and not SCORING.is_running(str(settings.home)):
-        yield HealthCheck("scoring", PROBLEM, found, f"{command} --queue")
+        yield HealthCheck("scoring", PROBLEM, finding, f"{command} --queue")
     else:
-        yield HealthCheck("scoring", OK, found)
+        yield HealthCheck("scoring", OK, finding)
     # A shared log is not asked.
     query = "SELECT problem, count(*) OVER () FROM kms_quality_log WHERE problem <> '' ORDER BY scored_at DESC LIMIT 1"
     if row := first_row(settings.home / ITEMS, query):
-        found = f"{row[1]} in the log without verdicts; the last: {row[0]}"
-        yield HealthCheck("unscored turns", PROBLEM, found, f"{command} --again")
+        finding = f"{row[1]} in the log without verdicts; the last: {row[0]}"
+        yield HealthCheck("unscored turns", PROBLEM, finding, f"{command} --again")
 
 
 def _outcome_of(run: dict[str, Any]) -> str:
@@ -247,18 +247,18 @@ def check_budget(home: Path) -> Iterator[HealthCheck]:
     if time.turns and time.wall_seconds:
         share = time.hook_seconds / time.wall_seconds
         most = percent(_MOST_SHARE)
-        found = f"{percent(share, 2)} of {time.turns} turns' time ({time.wall_seconds:.0f} s; at most {most})"
+        finding = f"{percent(share, 2)} of {time.turns} turns' time ({time.wall_seconds:.0f} s; at most {most})"
         is_over = share > _MOST_SHARE
         if time.tool_calls:
             per_100 = 100 * time.tool_seconds / time.tool_calls
-            found += f", {per_100:.2f} s for 100 tool calls (of {time.tool_calls}; at most {_MOST_PER_100_CALLS:.0f})"
+            finding += f", {per_100:.2f} s for 100 tool calls (of {time.tool_calls}; at most {_MOST_PER_100_CALLS:.0f})"
             is_over |= per_100 > _MOST_PER_100_CALLS
-        yield HealthCheck("hook time", NOTE if is_over else OK, f"hooks took {found}")
+        yield HealthCheck("hook time", NOTE if is_over else OK, f"hooks took {finding}")
     injected, read, sessions = injected_tokens(records)
     if read:
-        found = f"{injected} of {read} input tokens in {sessions} sessions, {percent(injected / read, 2)}"
+        finding = f"{injected} of {read} input tokens in {sessions} sessions, {percent(injected / read, 2)}"
         state = NOTE if injected > _MOST_SHARE * read else OK
-        yield HealthCheck("injected tokens", state, f"{found} (at most {percent(_MOST_SHARE)})")
+        yield HealthCheck("injected tokens", state, f"{finding} (at most {percent(_MOST_SHARE)})")
 
 
 def hook_time(home: Path, records: list[InjectionRecord]) -> HookTime:
@@ -293,11 +293,11 @@ def hook_time(home: Path, records: list[InjectionRecord]) -> HookTime:
 
 def _joined_records(home: Path, folder: str) -> Iterable[dict[str, Any]]:
     """Return the records of a log, each joined from its lines."""
-    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    records: dict[str, dict[str, Any]] = defaultdict(dict)
     for path in day_files(home, folder):
         for line in json_lines(str(path)):
-            found[str(line.get("id"))].update(line)
-    return found.values()
+            records[str(line.get("id"))].update(line)
+    return records.values()
 
 
 def _turn_of(record: dict[str, Any]) -> tuple[str, str]:

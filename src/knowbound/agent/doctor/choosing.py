@@ -28,11 +28,13 @@ _HALF_IN_TIME_MS = 20_000
 _EXPLAIN = "knowbound explain hook-model"
 
 
-def check_model(settings: Settings, environ: Mapping[str, str], found: Sequence[Installation]) -> Iterator[HealthCheck]:
+def check_model(
+    settings: Settings, environ: Mapping[str, str], installations: Sequence[Installation]
+) -> Iterator[HealthCheck]:
     """Check the model that chooses what is injected, if there is one."""
     model = chooser(settings)
     if model or rescuer(settings):
-        yield from _check_hooks(found)
+        yield from _check_hooks(installations)
     yield from _check_rescues(settings)
     if not model:
         return
@@ -49,8 +51,9 @@ def check_model(settings: Settings, environ: Mapping[str, str], found: Sequence[
     yield from _check_choices(settings)
 
 
-def _check_hooks(found: Sequence[Installation]) -> Iterator[HealthCheck]:
-    for installation in found:
+def _check_hooks(installations: Sequence[Installation]) -> Iterator[HealthCheck]:
+    """Note each agent without a hook that fires after every tool: later answers never reach it."""
+    for installation in installations:
         after_tools = [hook for hook in installation.tool_hooks if hook.event == "PostToolUse"]
         if installation.hooks and installation.scope != "project" and all(hook.matcher for hook in after_tools):
             lacks = "has no hook for what the model answers while the agent works: it is never injected"
@@ -59,15 +62,20 @@ def _check_hooks(found: Sequence[Installation]) -> Iterator[HealthCheck]:
 
 def _check_rescues(settings: Settings) -> Iterator[HealthCheck]:
     """Check how the model did for the last misses that rules were silent about."""
-    asked = [miss for miss in read_rescues(settings.home)[-_NEWEST_PROMPTS:] if miss.model]
-    if not asked:
+    asked_misses = [miss for miss in read_rescues(settings.home)[-_NEWEST_PROMPTS:] if miss.model]
+    if not asked_misses:
         return
-    failed = [miss for miss in asked if miss.problem]
-    found = f"of the last {len(asked)} misses that it was asked about, it named a place for "
-    found += f"{sum(miss.status == FOUND for miss in asked)}, in time for {sum(bool(miss.late_at) for miss in asked)}, "
+    failed = [miss for miss in asked_misses if miss.problem]
+    named, in_time = (
+        sum(miss.status == FOUND for miss in asked_misses),
+        sum(bool(miss.late_at) for miss in asked_misses),
+    )
+    finding = f"of the last {len(asked_misses)} misses that it was asked about, it named a place for {named}, "
+    finding += f"in time for {in_time}, "
     reasons = Counter(miss.problem for miss in failed)
-    found += f"and failed for {len(failed)}" + "".join(f"; {n} × {why}" for why, n in reasons.most_common(2))
-    yield HealthCheck("rescue model runs", _state_of(len(asked), len(failed)), found, _EXPLAIN if failed else "")
+    finding += f"and failed for {len(failed)}" + "".join(f"; {n} × {why}" for why, n in reasons.most_common(2))
+    state = _state_of(len(asked_misses), len(failed))
+    yield HealthCheck("rescue model runs", state, finding, _EXPLAIN if failed else "")
 
 
 def _missing_key(model: str, environ: Mapping[str, str]) -> str:
@@ -81,21 +89,23 @@ def _missing_key(model: str, environ: Mapping[str, str]) -> str:
 
 def _check_choices(settings: Settings) -> Iterator[HealthCheck]:
     """Check how the model did for the last prompts, and how many of its choices came in time."""
-    asked = [record for record in read_log(settings.home).records[-_NEWEST_PROMPTS:] if record.chooser_outcome]
-    if not asked:
+    asked_prompts = [record for record in read_log(settings.home).records[-_NEWEST_PROMPTS:] if record.chooser_outcome]
+    if not asked_prompts:
         return
-    failed = [record for record in asked if record.chooser_outcome == FAILED]
-    found = f"of the last {len(asked)} prompts it chose for {len(asked) - len(failed)}, and failed for "
+    failed = [record for record in asked_prompts if record.chooser_outcome == FAILED]
+    finding = (
+        f"of the last {len(asked_prompts)} prompts it chose for {len(asked_prompts) - len(failed)}, and failed for "
+    )
     reasons = Counter(record.chooser_problem or record.reason or "unknown" for record in failed)
-    found += f"{len(failed)}" + "".join(f"; {n} × {why}" for why, n in reasons.most_common(2))
-    yield HealthCheck(_RUNS_NAME, _state_of(len(asked), len(failed)), found, _EXPLAIN if failed else "")
-    late = [record for record in asked if record.late]
+    finding += f"{len(failed)}" + "".join(f"; {n} × {why}" for why, n in reasons.most_common(2))
+    yield HealthCheck(_RUNS_NAME, _state_of(len(asked_prompts), len(failed)), finding, _EXPLAIN if failed else "")
+    late = [record for record in asked_prompts if record.late]
     if late:
         yield _check_delivery(late)
 
 
-def _state_of(asked: int, failed: int) -> str:
-    return PROBLEM if failed == asked else NOTE if failed else OK
+def _state_of(asked_count: int, failed_count: int) -> str:
+    return PROBLEM if failed_count == asked_count else NOTE if failed_count else OK
 
 
 def _check_delivery(late: Sequence[InjectionRecord]) -> HealthCheck:
@@ -103,10 +113,10 @@ def _check_delivery(late: Sequence[InjectionRecord]) -> HealthCheck:
     delivered = [record for record in late if record.late_delivered]
     before_edit = sum(not record.late_after_edit for record in delivered)
     ms = median(record.chooser_ms or 0.0 for record in late)
-    found = f"of {len(late)} later choices {len(delivered)} were injected, {before_edit} before the first edit that "
-    found += f"hooks saw; the model took {ms / 1000:.1f} s (median)"
+    finding = f"of {len(late)} later choices {len(delivered)} were injected, {before_edit} before the first edit that "
+    finding += f"hooks saw; the model took {ms / 1000:.1f} s (median)"
     is_slow = 2 * before_edit < len(late) if len(late) >= _FEWEST_CHOICES else ms > _HALF_IN_TIME_MS
     if not is_slow:
-        return HealthCheck("late choices", OK, found)
+        return HealthCheck("late choices", OK, finding)
     advice = 'name a quicker model, or choose by rules alone (model.tasks.choose = "none")'
-    return HealthCheck("late choices", NOTE, f"{found}: fewer than half come in time", advice)
+    return HealthCheck("late choices", NOTE, f"{finding}: fewer than half come in time", advice)

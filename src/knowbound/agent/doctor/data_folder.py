@@ -50,8 +50,8 @@ def check_config(settings: Settings) -> Iterator[HealthCheck]:
     """Note risky settings of the project that the user has not trusted."""
     risky = risky_settings(settings.root)
     if risky and not is_trusted(settings.root, risky):
-        found = f"{', '.join(setting.key for setting in risky)} of the project: not trusted, refused"
-        yield HealthCheck("config", NOTE, found, "knowbound trust")
+        finding = f"{', '.join(setting.key for setting in risky)} of the project: not trusted, refused"
+        yield HealthCheck("config", NOTE, finding, "knowbound trust")
 
 
 def check_databases(home: Path) -> Iterator[HealthCheck]:
@@ -74,8 +74,8 @@ def _check_database(name: str, db: sqlite3.Connection) -> HealthCheck:
     if health != "ok":
         return HealthCheck(name, PROBLEM, f"damaged: {health}", "knowbound explain store-corrupt")
     if version > newest_schema(name):
-        found = f"schema {version}, newer than ours ({newest_schema(name)})"
-        return HealthCheck(name, PROBLEM, found, "update knowbound")
+        finding = f"schema {version}, newer than ours ({newest_schema(name)})"
+        return HealthCheck(name, PROBLEM, finding, "update knowbound")
     return HealthCheck(name, OK, f"healthy, schema {version}")
 
 
@@ -130,20 +130,21 @@ def check_index(settings: Settings) -> Iterator[HealthCheck]:
 def check_freshness(settings: Settings) -> Iterator[HealthCheck]:
     """Check each shared backend: an index older than the bound is a problem if agents work with it."""
     for name in settings.shared_backends:
-        found = freshness_of(settings.home, name)
-        yield HealthCheck(f"sync of {name}", *_freshness_finding(settings, found))
+        freshness = freshness_of(settings.home, name)
+        yield HealthCheck(f"sync of {name}", *_freshness_finding(settings, freshness))
 
 
-def _freshness_finding(settings: Settings, found: Freshness) -> tuple[str, str, str]:
+def _freshness_finding(settings: Settings, freshness: Freshness) -> tuple[str, str, str]:
     """Return the state, the finding and the command of the check of one backend."""
     bound, sync = f"kms.sync_seconds = {settings.kms_sync_seconds}", "knowbound kms sync"
-    if found.reason:
-        return PROBLEM, f"failing since {found.failing_since}, last current {found.current_at}: {found.reason}", sync
-    if not found.is_late(settings):
-        return OK, f"current at {found.current_at} ({bound})", ""
+    if freshness.reason:
+        since = f"failing since {freshness.failing_since}, last current {freshness.current_at}"
+        return PROBLEM, f"{since}: {freshness.reason}", sync
+    if not freshness.is_late(settings):
+        return OK, f"current at {freshness.current_at} ({bound})", ""
     if not _is_agent_working(settings):
-        return NOTE, f"last current {found.current_at}; the next hook starts the background sync", sync
-    return PROBLEM, f"last current {found.current_at} ({bound}); {settings.home / SYNC.log} says why", sync
+        return NOTE, f"last current {freshness.current_at}; the next hook starts the background sync", sync
+    return PROBLEM, f"last current {freshness.current_at} ({bound}); {settings.home / SYNC.log} says why", sync
 
 
 def _is_agent_working(settings: Settings) -> bool:
@@ -163,8 +164,8 @@ def check_source_index(settings: Settings) -> Iterator[HealthCheck]:
         return
     last = INDEXING.last_note(str(settings.home))
     if last and last["event"] == FAILED:
-        found = f"the last update failed: {last.get('reason')}"
-        yield HealthCheck("source index", NOTE, found, "knowbound explain defect")
+        finding = f"the last update failed: {last.get('reason')}"
+        yield HealthCheck("source index", NOTE, finding, "knowbound explain defect")
     elif tree := open_tree(str(settings.home), str(settings.root), work_seconds=_TREE_SECONDS):
         yield HealthCheck("source index", OK, f"{len(tree.paths):,} files, {tree.age_words} old")
         tree.close()

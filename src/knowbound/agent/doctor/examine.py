@@ -36,9 +36,9 @@ def settings_for(root: Path, environ: Mapping[str, str]) -> tuple[Settings, str]
     try:
         return load(root, environ, ignore_untrusted=True), ""
     except KnowboundError as error:
-        given = environ.get("KNOWBOUND_HOME")
-        home = Path(given).expanduser() if given else root / ".knowbound"
-        return Settings(root=root, home=home, home_is_given=bool(given)), str(error)
+        home_variable = environ.get("KNOWBOUND_HOME")
+        home = Path(home_variable).expanduser() if home_variable else root / ".knowbound"
+        return Settings(root=root, home=home, home_is_given=bool(home_variable)), str(error)
 
 
 def examine(settings: Settings, environ: Mapping[str, str], config_problem: str = "") -> list[HealthCheck]:
@@ -77,13 +77,13 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
 
 
 def _check_agents(settings: Settings, environ: Mapping[str, str], *, has_store: bool) -> Iterator[HealthCheck]:
-    left = TimeLeft(_TRIAL_SECONDS)
-    found = find_installations(settings.root, environ)
-    yield from _safely("hooks", lambda: check_installations(found, settings.root, environ))
-    yield from _safely("codex trust", lambda: check_codex_trust(found, settings.root, environ))
-    yield from _safely("hooks", lambda: check_proof(found, settings, environ, left, has_store=has_store))
+    time_left = TimeLeft(_TRIAL_SECONDS)
+    installations = find_installations(settings.root, environ)
+    yield from _safely("hooks", lambda: check_installations(installations, settings.root, environ))
+    yield from _safely("codex trust", lambda: check_codex_trust(installations, settings.root, environ))
+    yield from _safely("hooks", lambda: check_proof(installations, settings, environ, time_left, has_store=has_store))
     if has_store:
-        yield from _safely("hook model", lambda: check_model(settings, environ, found))
+        yield from _safely("hook model", lambda: check_model(settings, environ, installations))
 
 
 def _safely(name: str, checks: Callable[[], Iterable[HealthCheck]]) -> Iterator[HealthCheck]:
@@ -126,8 +126,8 @@ def next_steps(checks: list[HealthCheck]) -> list[HealthCheck]:
     """Return the checks to act on, each command once: the problems, or without problems the notes."""
     for state in (PROBLEM, NOTE):
         steps = {check.do: check for check in reversed(checks) if check.state == state and check.do}
-        if found := [check for check in checks if steps.get(check.do) is check]:
-            return [check for check in found if state == PROBLEM or not check.name.startswith("extra ")]
+        if in_state := [check for check in checks if steps.get(check.do) is check]:
+            return [check for check in in_state if state == PROBLEM or not check.name.startswith("extra ")]
     return []
 
 
@@ -147,7 +147,7 @@ def as_json(checks: list[HealthCheck], settings: Settings) -> dict[str, Any]:
 
 def _hook_runs_as_json(home: Path) -> dict[str, Any] | None:
     try:
-        found = activity.hook_runs(home)
-        return {**msgspec.to_builtins(found), "told": found.injected}  # the key of version 0.1.0
+        runs = activity.hook_runs(home)
+        return {**msgspec.to_builtins(runs), "told": runs.injected}  # the key of version 0.1.0
     except (OSError, ValueError, TypeError):
         return None  # the check of the runs says why

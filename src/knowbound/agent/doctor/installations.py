@@ -70,7 +70,7 @@ class Installation:
 
 def find_installations(root: Path, environ: Mapping[str, str]) -> list[Installation]:
     """Find every scope that has our entries, or a file that cannot be read."""
-    found = []
+    installations = []
     for agent in clients.AGENTS:
         for scope in clients.SCOPES:
             try:
@@ -80,8 +80,8 @@ def find_installations(root: Path, environ: Mapping[str, str]) -> list[Installat
             for file in installed.files:
                 _add_entries(file, installed)
             if installed.hooks or installed.servers or installed.problems or installed.disabled_in:
-                found.append(installed)
-    return found
+                installations.append(installed)
+    return installations
 
 
 def _add_entries(file: clients.SettingsFile, installed: Installation) -> None:
@@ -105,9 +105,11 @@ def _add_entries(file: clients.SettingsFile, installed: Installation) -> None:
             installed.servers.append(entry)
 
 
-def check_installations(found: list[Installation], root: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
+def check_installations(
+    installations: list[Installation], root: Path, environ: Mapping[str, str]
+) -> Iterator[HealthCheck]:
     """Check each installation as the settings have it."""
-    for installation in found:
+    for installation in installations:
         for problem in installation.problems:
             yield HealthCheck(installation.name, PROBLEM, problem, "knowbound explain settings-broken")
         for path in installation.disabled_in:
@@ -116,17 +118,17 @@ def check_installations(found: list[Installation], root: Path, environ: Mapping[
         if installation.hooks or installation.servers:
             yield _check_entries(installation, root, environ)
     plugins = plugin_agents(root, environ)
-    hooked = {installation.agent for installation in found if installation.hooks}
+    hooked = {installation.agent for installation in installations if installation.hooks}
     yield from check_plugins(plugins, hooked, managed_folder(), environ)
     if not plugins and not hooked:
         yield HealthCheck("hooks", NOTE, "installed in no agent", "knowbound install claude-code")
-    yield from _check_double_scopes(found)
+    yield from _check_double_scopes(installations)
 
 
 def _check_entries(installed: Installation, root: Path, environ: Mapping[str, str]) -> HealthCheck:
     """Return the worst finding about the entries of an installation."""
     try:
-        wanted = installed.wanted()
+        wanted_entries = installed.wanted()
     except InputError as error:
         return HealthCheck(installed.name, PROBLEM, str(error), "knowbound explain no-command")
     where = ", ".join(str(file.path) for file in installed.files if file.has_hooks)
@@ -134,29 +136,29 @@ def _check_entries(installed: Installation, root: Path, environ: Mapping[str, st
     programs = {word for hook in installed.hooks for word in clients.hook_words(hook.command)[:1]} | {*servers}
     missing_programs = sorted(name for name in programs if not shutil.which(name, path=search_path(root, environ)))
     events = Counter(hook.event for hook in installed.hooks)
-    lacking = [event for event in wanted.hooks if event not in events] + ["the MCP server"] * (not servers)
-    superfluous = [event for event, times in events.items() if event not in wanted.hooks or times > 1]
-    other_commands = [hook.command for hook in installed.hooks if hook.command != wanted.command(hook.event)]
-    other_commands += [program for program in servers if program != wanted.server["command"]]
+    lacking = [event for event in wanted_entries.hooks if event not in events] + ["the MCP server"] * (not servers)
+    superfluous = [event for event, times in events.items() if event not in wanted_entries.hooks or times > 1]
+    other_commands = [hook.command for hook in installed.hooks if hook.command != wanted_entries.command(hook.event)]
+    other_commands += [program for program in servers if program != wanted_entries.server["command"]]
     if missing_programs and installed.scope == "project" and not os.path.isabs(missing_programs[0]):
-        found = f"{where} calls {missing_programs[0]}, which is not on the PATH: on this machine it does nothing"
-        return HealthCheck(installed.name, PROBLEM, found, path_command())
-    for state, wrong, found in (  # the worst first
+        finding = f"{where} calls {missing_programs[0]}, which is not on the PATH: on this machine it does nothing"
+        return HealthCheck(installed.name, PROBLEM, finding, path_command())
+    for state, wrong, finding in (  # the worst first
         (PROBLEM, missing_programs[:1], "calls {}, which is not there"),
         (PROBLEM, lacking, "has an incomplete or earlier set, without {}"),
         (PROBLEM, superfluous, "has hooks of an earlier version: {}"),
         (NOTE, other_commands[:1], "calls another installation, or was written by an earlier version: {}"),
     ):
         if wrong:
-            found = f"{where} {found.format(', '.join(wrong))}"  # noqa: PLW2901
-            return HealthCheck(installed.name, state, found, installed.install_command)
+            finding = f"{where} {finding.format(', '.join(wrong))}"  # noqa: PLW2901
+            return HealthCheck(installed.name, state, finding, installed.install_command)
     return HealthCheck(installed.name, OK, f"{', '.join(events)} in {where}")
 
 
-def _check_double_scopes(found: list[Installation]) -> Iterator[HealthCheck]:
+def _check_double_scopes(installations: list[Installation]) -> Iterator[HealthCheck]:
     """Report scopes that answer a prompt twice: agents run all scopes, and only shared hooks give way to the user's."""
     for agent in clients.AGENTS:
-        scopes = [installation.scope for installation in found if installation.agent == agent and installation.hooks]
+        scopes = [installed.scope for installed in installations if installed.agent == agent and installed.hooks]
         if "local" in scopes and len(scopes) > 1:
             yield HealthCheck(
                 agent,
@@ -168,10 +170,10 @@ def _check_double_scopes(found: list[Installation]) -> Iterator[HealthCheck]:
 
 def search_path(root: Path, environ: Mapping[str, str]) -> str:
     """Return the user's PATH without folders of the project, except the folder that we run from."""
-    given = environ.get("PATH", os.defpath).split(os.pathsep)
-    trusted = trusted_path(os.pathsep.join(given), root).split(os.pathsep)
+    folders = environ.get("PATH", os.defpath).split(os.pathsep)
+    trusted = trusted_path(os.pathsep.join(folders), root).split(os.pathsep)
     ours = os.path.dirname(sys.executable)
-    return os.pathsep.join(folder for folder in given if folder in trusted or folder == ours)
+    return os.pathsep.join(folder for folder in folders if folder in trusted or folder == ours)
 
 
 # The plugin, and managed settings that keep hooks out
@@ -181,12 +183,12 @@ _PLUGIN = "knowbound@"
 
 def plugin_agents(root: Path, environ: Mapping[str, str]) -> list[str]:
     """Return the agents whose own settings have the plugin switched on."""
-    found = []
+    agents = []
     for agent in clients.AGENTS:
         tables = (_settings_in(file.path) for file in clients.settings_files(agent, "user", root, environ))
         if any(map(_has_plugin, tables)):
-            found.append(agent)
-    return found
+            agents.append(agent)
+    return agents
 
 
 def check_plugins(
@@ -203,16 +205,16 @@ def check_plugins(
         elif (plugin_data / "current").is_file():
             yield HealthCheck(name, OK, f"it answers hooks, from {plugin_data}")
         else:
-            yield HealthCheck(
-                name, NOTE, "it is not set up: its hooks are silent", f"type {setup_calls[agent]} in {agent}"
-            )
+            do = f"type {setup_calls[agent]} in {agent}"
+            yield HealthCheck(name, NOTE, "it is not set up: its hooks are silent", do)
     settings = _settings_in(managed / "managed-settings.json")
     if settings.get("allowManagedHooksOnly") is True and not _has_plugin(settings):
-        found = f"{managed} allows managed hooks only: hooks of yours and of your plugins do not run"
-        yield HealthCheck("claude-code (managed)", NOTE, found, "ask your administrator: docs/rollout.md")
+        finding = f"{managed} allows managed hooks only: hooks of yours and of your plugins do not run"
+        yield HealthCheck("claude-code (managed)", NOTE, finding, "ask your administrator: docs/rollout.md")
 
 
 def _has_plugin(settings: Mapping[str, Any]) -> bool:
+    """Report whether an agent's settings have our plugin switched on."""
     for key in ("enabledPlugins", "plugins"):  # Claude Code, Codex
         plugins = settings.get(key)
         for name, value in plugins.items() if isinstance(plugins, dict) else ():
@@ -226,10 +228,10 @@ def _settings_in(path: Path) -> dict[str, Any]:
     """Return a settings file; {} for a file that cannot be read, which another check names."""
     try:
         text = path.read_text("utf-8")
-        found = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        settings = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return settings if isinstance(settings, dict) else {}
 
 
 # Codex skips hooks without a word until its user has reviewed them. Trust is in the user's `config.toml`, also for the
@@ -241,9 +243,11 @@ _CODEX_SECONDS = 600  # its timeout of a hook that names none
 _NO_MATCHER = ("UserPromptSubmit", "Stop")  # events whose matcher Codex ignores
 
 
-def check_codex_trust(found: list[Installation], root: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
+def check_codex_trust(
+    installations: list[Installation], root: Path, environ: Mapping[str, str]
+) -> Iterator[HealthCheck]:
     """Check that each installation in Codex is reviewed as it is now, and not switched off."""
-    for installation in found:
+    for installation in installations:
         if installation.agent == "codex" and installation.hooks:
             yield _check_trust(installation, root, _codex_config(root, environ))
 
@@ -260,8 +264,8 @@ def _check_trust(installed: Installation, root: Path, config: Mapping[str, Any] 
             name, PROBLEM, "Codex's hooks are switched off: features.hooks", "codex features enable hooks"
         )
     if installed.scope == "project" and not _is_trusted_project(config, root):
-        found = f"Codex reads no settings of {root}, because you have not trusted it there"
-        return HealthCheck(name, PROBLEM, found, "open Codex there and trust the project")
+        finding = f"Codex reads no settings of {root}, because you have not trusted it there"
+        return HealthCheck(name, PROBLEM, finding, "open Codex there and trust the project")
     [file] = [file.path for file in installed.files if file.has_hooks]
     states = {hook.event: trust_of(hook, file, config) for hook in installed.hooks}
     wrong = [f"{event} ({state})" for event, state in states.items() if state != "trusted"]

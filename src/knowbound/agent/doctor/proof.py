@@ -36,12 +36,17 @@ _WORKED = ("injected", "indexed", "queued", "rescued", "nothing", "off")  # outc
 
 
 def check_proof(
-    found: list[Installation], settings: Settings, environ: Mapping[str, str], left: TimeLeft, *, has_store: bool
+    installations: list[Installation],
+    settings: Settings,
+    environ: Mapping[str, str],
+    left: TimeLeft,
+    *,
+    has_store: bool,
 ) -> Iterator[HealthCheck]:
     """Try the hooks and the server of each installation, each command once."""
     prover = _Prover(settings, environ, left, has_store)
-    with_user_hooks = {installed.agent for installed in found if installed.hooks and installed.scope == "user"}
-    for installation in found:
+    with_user_hooks = {installed.agent for installed in installations if installed.hooks and installed.scope == "user"}
+    for installation in installations:
         if installation.scope == "project" and installation.agent in with_user_hooks:
             yield HealthCheck(f"{installation.name} hooks", OK, "shared; they give way to your own (user)")
         elif installation.hooks:
@@ -78,12 +83,12 @@ class _Prover:
         if is_off:
             return HealthCheck(name, OK, f"{events} run, and are switched off")
         if self._prompt and not injects:
-            found = f"{events} run, but the words of a stored item found no item"
-            return HealthCheck(name, NOTE, found, f"knowbound kms search {shlex.quote(self._prompt[:60])}")
-        what = "an item came back for its own words" if injects else "nothing is stored that could be injected"
+            finding = f"{events} run, but the words of a stored item found no item"
+            return HealthCheck(name, NOTE, finding, f"knowbound kms search {shlex.quote(self._prompt[:60])}")
+        result = "an item came back for its own words" if injects else "nothing is stored that could be injected"
         if not self._home and self._settings.home.is_dir():
-            what = "the data folder is not used"
-        return HealthCheck(name, OK, f"{events} answer within {slowest:.0f} ms; {what}")
+            result = "the data folder is not used"
+        return HealthCheck(name, OK, f"{events} answer within {slowest:.0f} ms; {result}")
 
     def _trial_of(self, hook: OurHook) -> HookTrial:
         key = (hook.command, hook.event)
@@ -97,7 +102,7 @@ class _Prover:
         report, outcome = trial.report, trial.report.get("outcome")
         version, uses = _shown(report.get("version")), _shown(report.get("home")) or "no data folder"
         is_elsewhere = outcome != "off" and self._home and report.get("home", "") != self._home
-        for is_wrong, found, do in (
+        for is_wrong, finding, do in (
             (trial.problem, f": {_shown(trial.problem)}", installed.install_command),
             (not report, " runs, but says nothing of itself: it is of an earlier version", installed.install_command),
             (version != __version__, f" runs version {version}, this is {__version__}", installed.install_command),
@@ -105,7 +110,7 @@ class _Prover:
             (is_elsewhere, f" uses {uses}, not {self._home}", "knowbound trust"),
         ):
             if is_wrong:
-                return HealthCheck(name, PROBLEM, f"{hook.event}{found}", do)
+                return HealthCheck(name, PROBLEM, f"{hook.event}{finding}", do)
         return None
 
     def prove_server(self, installed: Installation, server: Mapping[str, Any]) -> HealthCheck:
@@ -123,19 +128,19 @@ class _Prover:
         if trial.problem:
             return HealthCheck(name, PROBLEM, f"{words[0]}: {_shown(trial.problem)}", installed.install_command)
         if trial.version != __version__:
-            found = f"runs version {_shown(trial.version) or 'unknown'}, this is {__version__}"
-            return HealthCheck(name, PROBLEM, found, installed.install_command)
+            finding = f"runs version {_shown(trial.version) or 'unknown'}, this is {__version__}"
+            return HealthCheck(name, PROBLEM, finding, installed.install_command)
         return HealthCheck(name, OK, f"{len(trial.tools)} tools, handshake in {trial.ms:.0f} ms")
 
 
-def _may_run(installed: Installation, given: object, wanted: object) -> bool:
+def _may_run(installed: Installation, command: object, wanted_command: object) -> bool:
     """Report whether a command may be tried: of a project's own files only what `install` writes."""
-    return installed.scope == "user" or given == wanted
+    return installed.scope == "user" or command == wanted_command
 
 
 def _not_run(name: str, installed: Installation, command: str) -> HealthCheck:
-    found = f"not tried, because a project may bring it: {_shown(command)}"
-    return HealthCheck(name, NOTE, found, installed.install_command)
+    finding = f"not tried, because a project may bring it: {_shown(command)}"
+    return HealthCheck(name, NOTE, finding, installed.install_command)
 
 
 def _wanted_command(installed: Installation, event: str) -> str | None:
@@ -230,7 +235,7 @@ class ServerTrial:
 
 
 def try_hook(
-    command: str, payload: Mapping[str, Any], root: Path, environ: Mapping[str, str], left: TimeLeft
+    command: str, payload: Mapping[str, Any], root: Path, environ: Mapping[str, str], time_left: TimeLeft
 ) -> HookTrial:
     """Run a hook's command line, without a record."""
     shell = ["cmd", "/d", "/s", "/c"] if os.name == "nt" else ["/bin/sh", "-c"]
@@ -238,7 +243,7 @@ def try_hook(
     result = run(
         [*shell, command],
         root,
-        left.at_most(_HOOK_SECONDS),
+        time_left.at_most(_HOOK_SECONDS),
         _MOST_OUTPUT,
         environment=_environment(root, environ) | {TRIAL: "1", _MODEL: "none"},
         stdin=json.dumps(payload).encode(),
@@ -260,7 +265,11 @@ def try_hook(
 
 
 def try_server(
-    words: Sequence[str], own: Mapping[str, str], root: Path, environ: Mapping[str, str], left: TimeLeft
+    words: Sequence[str],
+    own: Mapping[str, str],
+    root: Path,
+    environ: Mapping[str, str],
+    left: TimeLeft,
 ) -> ServerTrial:
     """Start an MCP server, shake hands, list its tools, end it."""
     started = time.monotonic()
@@ -306,12 +315,14 @@ class _Conversation:
         self._last_id = 0
 
     def say(self, method: str, **more: Any) -> None:
+        """Send a notification, or the request that `ask` makes."""
         try:
             os.write(self._to, json.dumps({"jsonrpc": "2.0", "method": method} | more).encode() + b"\n")
         except OSError:
             raise _NoAnswerError(_ENDED) from None
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """Send a request and return its result; other messages in between are skipped."""
         self._last_id += 1
         self.say(method, id=self._last_id, params=params)
         while True:
@@ -337,8 +348,8 @@ class _Conversation:
 
 
 def _environment(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    kept = {name: value for name, value in environ.items() if name in _HANDED_ON or name.startswith(_PREFIXES)}
-    return kept | {"PATH": search_path(root, environ), "CLAUDE_PROJECT_DIR": str(root), "TERM": "dumb"}
+    handed_on = {name: value for name, value in environ.items() if name in _HANDED_ON or name.startswith(_PREFIXES)}
+    return handed_on | {"PATH": search_path(root, environ), "CLAUDE_PROJECT_DIR": str(root), "TERM": "dumb"}
 
 
 def _report_in(errors: bytes) -> Mapping[str, Any]:

@@ -34,6 +34,7 @@ def check_telemetry(root: Path, environ: Mapping[str, str]) -> Iterator[HealthCh
 
 
 def _check_claude_code(variables: Mapping[str, str]) -> Iterator[HealthCheck]:
+    """Check the variables that say what Claude Code exports."""
     if not _is_on(variables.get(_ENABLED)):
         return
     name = "telemetry of claude-code"
@@ -86,12 +87,12 @@ def _check_codex(otel: object) -> Iterator[HealthCheck]:
 
 def _variables(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that Claude Code runs with: those of its settings count before those of the process."""
-    found = dict(environ)
+    variables = dict(environ)
     files = [settings_files("claude-code", scope, root, environ)[0] for scope in SCOPES]
     for file in (*files, SettingsFile(managed_folder() / "managed-settings.json", True)):
         env = _settings_in(file).get("env")
-        found |= {str(name): str(value) for name, value in env.items()} if isinstance(env, dict) else {}
-    return found
+        variables |= {str(name): str(value) for name, value in env.items()} if isinstance(env, dict) else {}
+    return variables
 
 
 def _settings_in(file: SettingsFile) -> Mapping[str, Any]:

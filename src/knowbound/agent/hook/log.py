@@ -46,15 +46,16 @@ def write(
 
 def runs(home: str) -> list[dict[str, Any]]:
     """Return the runs in the log, oldest first, with those logged in the state folder."""
-    here = json_lines(os.path.join(home, NAME + ".1")) + json_lines(os.path.join(home, NAME))
+    in_folder = json_lines(os.path.join(home, NAME + ".1")) + json_lines(os.path.join(home, NAME))
     elsewhere = [run for run in json_lines(os.path.join(state_folder(), NAME)) if run.get("home") == home]
-    for run in here + elsewhere:
+    for run in in_folder + elsewhere:
         if run.get("outcome") == "told":  # the name in version 0.1.0
             run["outcome"] = "injected"
-    return sorted(here + elsewhere, key=lambda run: str(run.get("time")))
+    return sorted(in_folder + elsewhere, key=lambda run: str(run.get("time")))
 
 
 def _append(path: str, line: dict[str, Any]) -> None:
+    """Append a line; a log that grew too large replaces its predecessor."""
     if append(path, json.dumps(line, separators=(",", ":")).encode() + b"\n") > LARGEST:
         try:
             if os.path.getsize(path) > LARGEST:  # else another run has just moved it

@@ -84,9 +84,9 @@ class ProcessRun(HookRun):
 
     def __init__(self, event: str, *, is_trial: bool) -> None:
         super().__init__(event, time.monotonic() - seconds_since_start(), is_trial=is_trial)
-        given = os.environ.get(_LIMIT_SETTING, "")
-        if given.isdecimal() and len(given) < 10:
-            self.limit_ms, self.limit_is_known = int(given), True
+        limit = os.environ.get(_LIMIT_SETTING, "")
+        if limit.isdecimal() and len(limit) < 10:
+            self.limit_ms, self.limit_is_known = int(limit), True
         self.has_input = False  # the agent's input is read
         self._is_writing = False
 
@@ -121,8 +121,8 @@ class ProcessRun(HookRun):
 
     def report(self, outcome: str, reason: str = "") -> None:
         """Report the outcome of a trial on stderr."""
-        found = {"version": __version__, "outcome": outcome, "reason": reason, "home": self.home}
-        os.write(2, json.dumps(found | {"ms": self.elapsed_ms()}).encode() + b"\n")
+        document = {"version": __version__, "outcome": outcome, "reason": reason, "home": self.home}
+        os.write(2, json.dumps(document | {"ms": self.elapsed_ms()}).encode() + b"\n")
 
     def watch(self) -> None:
         """Start a thread that gives up when the time is over: the agent must not wait."""

@@ -102,8 +102,8 @@ def _is_no_project(folder: str) -> bool:
 
 def _is_irrelevant_command(payload: Mapping[str, Any], home: str) -> bool:
     """Report whether the failed command looks nothing up (most are tests) and no lesson is about commands."""
-    given = payload.get("tool_input")
-    command = given.get("command") if isinstance(given, dict) else None
+    tool_input = payload.get("tool_input")
+    command = tool_input.get("command") if isinstance(tool_input, dict) else None
     if not isinstance(command, str) or looks_up(b'"command":' + command.encode("utf-8", "replace")):
         return False
     from knowbound.store.accepted_lessons import ABOUT_COMMANDS, lessons_naming  # noqa: PLC0415  # not for lookups
@@ -113,10 +113,10 @@ def _is_irrelevant_command(payload: Mapping[str, Any], home: str) -> bool:
 
 def _has_context(home: str, context: str, found: Rescue) -> bool:
     """Report whether this context already has the sentence, all of its places, or the item behind it."""
-    known = contexts.keys_of(home, context) if context else set()
+    keys = contexts.keys_of(home, context) if context else set()
     places = set(map(place_key, found.suggestions))
-    is_injected = bool(found.item) and any(key.startswith(f"{found.item} ") for key in known)
-    return _sentence_key(found.text) in known or is_injected or (bool(places) and places <= known)
+    is_injected = bool(found.item) and any(key.startswith(f"{found.item} ") for key in keys)
+    return _sentence_key(found.text) in keys or is_injected or (bool(places) and places <= keys)
 
 
 def place_key(place: SuggestedPlace) -> str:

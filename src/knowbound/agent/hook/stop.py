@@ -147,8 +147,8 @@ def claim_waiting(home: str, session: str) -> str:
     path = _waiting_path(home, session)
     try:
         with open(path, "rb") as file:
-            said = json.loads(file.read()).get("said", "")
+            sentence = json.loads(file.read()).get("said", "")
         os.unlink(path)  # of two hooks, the one that removes the file says it
     except (OSError, ValueError, AttributeError):
         return ""
-    return f"knowbound, about the last answer: {said} {IF_WRONG}" if isinstance(said, str) and said else ""
+    return f"knowbound, about the last answer: {sentence} {IF_WRONG}" if isinstance(sentence, str) and sentence else ""

@@ -285,8 +285,8 @@ def remove(path: Path) -> None:
 
 def kept_paths() -> list[Path]:
     """Return the settings files that have a backup."""
-    found = map(_decoded_backup, sorted(_backup_folder().glob("*.json")))
-    return [Path(backup.path) for backup in found if backup and backup.path]
+    backups = map(_decoded_backup, sorted(_backup_folder().glob("*.json")))
+    return [Path(backup.path) for backup in backups if backup and backup.path]
 
 
 def _decoded_backup(file: Path) -> Backup | None:

@@ -198,6 +198,7 @@ def _hook_groups(
 
 
 def _server_entry(agent: str, command: str, *args: str) -> dict[str, Any]:
+    """Return the MCP server as the agent's settings name it."""
     if agent == "claude-code":
         return {"type": "stdio", "command": command, "args": [*args]}
     # Codex hands no other variables on to a server: its answers must be those of the session's own processes.
@@ -264,10 +265,10 @@ def _program(name: str, is_shared: bool) -> str:
     if is_shared:
         return name
     beside = Path(sys.executable).parent / (name + (".exe" if os.name == "nt" else ""))
-    found = str(beside) if beside.exists() else shutil.which(name)
-    if not found:
+    path = str(beside) if beside.exists() else shutil.which(name)
+    if not path:
         raise InputError("no-command", f"The command {name} is neither in {beside.parent} nor on the PATH.")
-    return found
+    return path
 
 
 def _command_line(*words: str) -> str:

@@ -198,11 +198,11 @@ def _blanked(text: str) -> str:
 
 def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object; an edit of a name that is there twice could hit the wrong one."""
-    found = dict(members)
-    if len(found) < len(members):
+    value = dict(members)
+    if len(value) < len(members):
         names = [name for name, _ in members]
         raise ValueError(f"the name {next(name for name in names if names.count(name) > 1)!r} is there twice")
-    return found
+    return value
 
 
 def _refuse(constant: str) -> None:
@@ -259,6 +259,7 @@ def removed(text: str, path: Path) -> str:
 
 
 def _inserted(text: str, container: Container, name: str, value: Any) -> str:
+    """Return the text with a value behind the last element, indented as the elements around it."""
     newline = "\r\n" if "\r\n" in text else "\n"
     inside = text[container.start : container.end]
     last = list(container.elements.values())[-1] if container.elements else None

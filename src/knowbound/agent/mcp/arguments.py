@@ -38,8 +38,8 @@ def schema(function: Callable[..., Any]) -> dict[str, Any]:
     properties = {}
     for name, default in parameters.items():
         items = {"items": {"type": "string"}} if function.__annotations__[name].startswith("list[str]") else {}
-        shown = {key: value for key, value in default.items() if value is not None}
-        properties[name] = {"type": _json_type(function, name)} | items | shown
+        default_field = {key: value for key, value in default.items() if value is not None}
+        properties[name] = {"type": _json_type(function, name)} | items | default_field
     required = [name for name, default in parameters.items() if not default]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 

@@ -121,16 +121,10 @@ class HookServer:
             return _output_with(event, run.late_text)
         if event == "stop":
             run.tool_calls, run.tool_ms = self._tool_events.pop(prompt.turn, (0, 0.0))
-        if self._declines(run):
-            later.append(lambda: self._record_later(run, prompt, payload, "declined"))
+        outcome = "declined" if self._declines(run) else "" if self._is_answered_in_time(run, payload) else "gave_up"
+        if outcome:
+            later.append(lambda: self._record_later(run, prompt, payload, outcome))
             return _output_with(event, run.late_text)
-        self._enqueue(_EVENT_PRIORITY, lambda: self._answer_from_queue(run, payload))
-        deadline = run.deadline + (0.0 if run.injects else _TO_QUEUE_SECONDS)
-        if not run.is_done.wait(max(0.0, deadline - time.monotonic())) and run.take_over():
-            run.is_ended = True
-            later.append(lambda: self._record_later(run, prompt, payload, "gave_up"))
-            return _output_with(event, run.late_text)
-        run.is_done.wait()  # the working thread has decided to answer
         if event in AFTER_TOOLS:
             self._count_tool_event(prompt, run)
         if event == "stop":  # a client may end its server right after it has the answer
@@ -164,6 +158,16 @@ class HookServer:
             self._events_in_line += not is_declined
         return is_declined
 
+    def _is_answered_in_time(self, run: ResidentRun, payload: Json) -> bool:
+        """Have the working thread answer, and report whether it did or will; else the run has ended at its limit."""
+        self._enqueue(_EVENT_PRIORITY, lambda: self._answer_from_queue(run, payload))
+        deadline = run.deadline + (0.0 if run.injects else _TO_QUEUE_SECONDS)
+        if not run.is_done.wait(max(0.0, deadline - time.monotonic())) and run.take_over():
+            run.is_ended = True
+            return False
+        run.is_done.wait()  # the working thread decided first
+        return True
+
     def _answer_from_queue(self, run: ResidentRun, payload: Json) -> None:
         """Answer an event in the working thread, and note how long it took."""
         began, is_alone = time.monotonic(), self._events_in_line == 1
@@ -196,6 +200,7 @@ class HookServer:
             self._enqueue(_REST_PRIORITY, lambda: finish(run, payload))
 
     def _enqueue(self, priority: int, work: Callable[[], None]) -> None:
+        """Queue work, and start the one working thread with the first."""
         self._work.put((priority, next(self._order), work))
         with self._lock:
             is_first, self._is_working = not self._is_working, True

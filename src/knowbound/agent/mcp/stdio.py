@@ -175,6 +175,7 @@ class _Batch:
         self._answers: list[Json] = []
 
     def reply(self, answer: Json | None) -> bool:
+        """Take one answer. The last one sends them all; reports False if the client is gone."""
         with self._lock:
             self._answers += [answer] if answer else []
             self._left -= 1

@@ -171,10 +171,10 @@ class Tools:
         value). The same call with their ids in `also` replaces them too. again: as for unified_store.
         """
         given = {"content": content, "type": type, "source": source, "user": user, "confidence": confidence}
-        by = None if content is None else _edit(metadata, **given)
+        edit = None if content is None else _edit(metadata, **given)
 
         def replace(store: KnowledgeStore) -> Answer:
-            item = store.supersede(id, by_id=by_id, by=by, note=note, also=also or (), again=again)
+            item = store.supersede(id, by_id=by_id, by=edit, note=note, also=also or (), again=again)
             near = [copy._asdict() | {"content": _cut(copy.content)} for copy in store.near_copies(id)]
             return {"item": _item_as_json(item), "near": near}
 
@@ -315,8 +315,10 @@ class Tools:
 
         home = self._settings.home
         batch, left = next_questions(home, self._client(), most) if (home / FINDINGS).exists() else ([], 0)
-        shown = [{"question": ask.id, "about": ask.prompt, "material": ask.text, "schema": ask.schema} for ask in batch]
-        return {"instructions": {ask.prompt: ask.instructions for ask in batch}, "questions": shown, "left": left}
+        questions = [
+            {"question": ask.id, "about": ask.prompt, "material": ask.text, "schema": ask.schema} for ask in batch
+        ]
+        return {"instructions": {ask.prompt: ask.instructions for ask in batch}, "questions": questions, "left": left}
 
     def answer(self, question: str, answer: str) -> Answer:
         """Give the answer to a question of next_questions: one JSON object as text, as its instructions say.
@@ -418,23 +420,23 @@ def _edit(metadata: dict[str, Any] | None, **given: Any) -> ItemEdit:
 
 
 def _found_as_json(item: FoundItem) -> Answer:
-    shown = ("id", "content", "type", "subject", "timestamp", "confidence", "flag", "stale", "backend")
-    known: Answer = {name: getattr(item, name) for name in shown}
+    names = ("id", "content", "type", "subject", "timestamp", "confidence", "flag", "stale", "backend")
+    fields: Answer = {name: getattr(item, name) for name in names}
     measured = {"relevance": round(item.relevance, 3), "score": round(item.score, 4)}
-    return known | {"content": _cut(item.content), "flag": item.flag or None} | measured
+    return fields | {"content": _cut(item.content), "flag": item.flag or None} | measured
 
 
 def _shown_as_json(shown: ShownItem) -> Answer:
     """Return an item as JSON: without its content if it is not served, without any words if it was screened out."""
-    where = {"backends": list(shown.backends), "served": shown.served}
+    state = {"backends": list(shown.backends), "served": shown.served}
     if shown.served:
-        return {"item": _item_as_json(shown.item) | where | {"content": _cut(shown.item.content, MOST_OF_AN_ENTRY)}}
+        return {"item": _item_as_json(shown.item) | state | {"content": _cut(shown.item.content, MOST_OF_AN_ENTRY)}}
     in_force = _shown_as_json(shown.in_force)["item"] if shown.in_force else None
     if shown.screened:
-        return {"item": {"id": shown.item.id, **where, "kept_back": shown.screened}, "in_force": in_force}
-    known = _item_as_json(shown.item) | where
-    del known["content"]
-    return {"item": known, "in_force": in_force}
+        return {"item": {"id": shown.item.id, **state, "kept_back": shown.screened}, "in_force": in_force}
+    item = _item_as_json(shown.item) | state
+    del item["content"]
+    return {"item": item, "in_force": in_force}
 
 
 def _suggestion_as_json(suggestion: Suggestion) -> Answer:
@@ -464,8 +466,8 @@ def _as_found_item(shown: ShownItem) -> FoundItem:
 def _item_as_json(item: Item) -> Answer:
     import msgspec
 
-    known: Answer = msgspec.to_builtins(item)
-    return known | {"content": _cut(item.content), "metadata": {}}
+    fields: Answer = msgspec.to_builtins(item)
+    return fields | {"content": _cut(item.content), "metadata": {}}
 
 
 def _cut(text: str, most: int = MOST_OF_A_TEXT) -> str:

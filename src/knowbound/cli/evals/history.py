@@ -43,16 +43,16 @@ def trend_command(
     from knowbound.report.evals.trend import render_trend
     from knowbound.report.formats.trend_svg import trend_png, trend_svg_file
 
-    found = options.from_stored(
+    trend = options.from_stored(
         options.settings_of(root), root, lambda settings: _find_trend(settings, samples, last or 0, others)
     )
     if out.path is not None and out.path.suffix in (".svg", ".png"):
-        newest = next(panel for panel in found.panels if panel.rows[-1] is found.rows[-1])
+        newest = next(panel for panel in trend.panels if panel.rows[-1] is trend.rows[-1])
         drawn = trend_png(newest) if out.path.suffix == ".png" else trend_svg_file(newest).encode()
         with replacing(out.path) as file:
             file.write(drawn)
         return
-    out.show(render_trend, found)
+    out.show(render_trend, trend)
 
 
 def _find_trend(settings: Settings, samples: str | None, last: int, others: bool) -> Trend:
@@ -90,10 +90,10 @@ def compare_command(
     """
     from knowbound.report.evals.comparison import render_comparison
 
-    found = options.from_stored(
+    comparison = options.from_stored(
         options.settings_of(root), root, lambda settings: _compare_named(settings, before, after)
     )
-    out.show(render_comparison, found)
+    out.show(render_comparison, comparison)
 
 
 def _compare_named(settings: Settings, before: str, after: str) -> Comparison:
@@ -148,6 +148,7 @@ def check_command(
 
 
 def _check_newest(settings: Settings, limits: Limits, strict: bool) -> GateReport:
+    """Test the newest run, of eval or of observe, against the limits; an evaluation keeps the result."""
     from knowbound.evals.history import baseline_of, evaluation, evaluations, newest_written, note_gates
     from knowbound.gaps.stored import newest_report
     from knowbound.report.evals.gate import GateReport

@@ -159,20 +159,20 @@ def shadow(
     from knowbound.report.quality.items import render_shadow
 
     settings = options.project_settings(root)
-    found = shadowed.answer(settings, accepted, rejected, by=options.user_name())
+    choices = shadowed.answer(settings, accepted, rejected, by=options.user_name())
     if start:
         shadowed.start(settings)
-        found = shadowed.answer(settings, (), (), by="")
-    shown = shadowed.to_look_at(found)
-    out.show(render_shadow, found, shown)
+        choices = shadowed.answer(settings, (), (), by="")
+    to_decide = shadowed.to_look_at(choices)
+    out.show(render_shadow, choices, to_decide)
     if accepted or rejected or start or out.format != "text" or out.path or not os.isatty(0):
         return
-    for choice in shown:
+    for choice in to_decide:
         answer = click.prompt(f"{choice.key}: accept, reject or skip", type=click.Choice(("a", "r", "s")), default="s")
         if answer != "s":
             accepted, rejected = ((choice.key,), ()) if answer == "a" else ((), (choice.key,))
-            found = shadowed.answer(settings, accepted, rejected, by=options.user_name())
-    if found.is_on and not found.left and click.confirm("Start injecting in this project?"):
+            choices = shadowed.answer(settings, accepted, rejected, by=options.user_name())
+    if choices.is_on and not choices.left and click.confirm("Start injecting in this project?"):
         shadowed.start(settings)
 
 
@@ -258,8 +258,8 @@ def score(
     report, scored = score_traces(
         options.absolute(paths), settings, project=filters.project, since=filters.since, agent=filters.agent
     )
-    shown = scored_lines(scored) if out.format == "jsonl" else [render_recorded(report, out.format, **out.layout)]
-    out.emit(shown)
+    lines = scored_lines(scored) if out.format == "jsonl" else [render_recorded(report, out.format, **out.layout)]
+    out.emit(lines)
     hint_at_model(settings, "turns", out.format)
     return 0
 
@@ -269,10 +269,10 @@ def _score_queue(settings: Settings, *, again: bool) -> int:
     from knowbound.quality.scoring import score_queue
 
     with _scoring_lock(settings):
-        done = score_queue(settings, again=again).scored
-    words = f"{done.turns} turns scored"
-    echo(f"{words}, {done.failed} of them without a verdict: {done.problem}" if done.failed else f"{words}.")
-    return UNDECIDED if done.failed else 0
+        scored = score_queue(settings, again=again).scored
+    words = f"{scored.turns} turns scored"
+    echo(f"{words}, {scored.failed} of them without a verdict: {scored.problem}" if scored.failed else f"{words}.")
+    return UNDECIDED if scored.failed else 0
 
 
 @contextmanager

@@ -91,9 +91,9 @@ def label_turns(settings: Settings, input_: Path | None, count: int, seed: int, 
     def summary(given: list[dict[str, labels.ItemLabel]]) -> str:
         items = [label for turn in given for label in turn.values()]
         yes = [sum(getattr(label, name) for label in items) for name in ("on_topic", "used", "contradicted")]
-        said = "{} on topic, {} used, {} contradicted".format(*yes)
-        done = f"{counted(len(given), 'turn')} labelled, {counted(len(items), 'item')}: {said}, in {file}."
-        return f"{done} Next: knowbound judge calibrate --question turns"
+        counts = "{} on topic, {} used, {} contradicted".format(*yes)
+        labelled = f"{counted(len(given), 'turn')} labelled, {counted(len(items), 'item')}: {counts}, in {file}."
+        return f"{labelled} Next: knowbound judge calibrate --question turns"
 
     todo = labels.given_turns(input_, known)[:count] if input_ else turns_to_label(settings, count, seed, known)
     _label(file, todo, ask, lambda turn, given: labels.append_turn(file, turn, given, by, utc_now()), summary)

@@ -66,8 +66,8 @@ def model_command(
         echo("No model is allowed any more: rules decide alone.")
         return 0
     settings = load(Path.cwd(), ignore_untrusted=True)
-    found, permission = found_models(), load_permission()
-    chosen = name or permission.name or next((model.name for model in found if model.usable), "")
+    models, permission = found_models(), load_permission()
+    chosen = name or permission.name or next((model.name for model in models if model.usable), "")
     if name:
         check_judge(name)
     tried = _try_out(chosen, settings) if try_ else None
@@ -75,10 +75,10 @@ def model_command(
         permission = _changed_permission(permission, chosen, commands, background)
         keep_permission(permission)
     if format_ == "json":
-        document = {"models": found, "permission": permission, "tried": _tryout_document(tried) if tried else None}
+        document = {"models": models, "permission": permission, "tried": _tryout_document(tried) if tried else None}
         print_result(format_, "model", document, [])
         return 0
-    _print_state(found, permission, settings, chosen, tried)
+    _print_state(models, permission, settings, chosen, tried)
     if commands is None and background is None and is_interactive() and chosen:
         permission = _changed_permission(permission, chosen, *_ask_permissions(chosen))
         path = keep_permission(permission)
@@ -99,6 +99,7 @@ def _try_out(name: str, settings: Settings) -> Tried:
 
 
 def _changed_permission(before: Permission, name: str, commands: bool | None, background: bool | None) -> Permission:
+    """Return the permission after a decision; what was not decided stays, for the same model alone."""
     from knowbound.judge.choice import Permission
 
     if not name:
@@ -132,15 +133,15 @@ def _ask_permissions(name: str) -> tuple[bool, bool]:
 
 
 def _print_state(
-    found: list[FoundModel], permission: Permission, settings: Settings, chosen: str, tried: Tried | None
+    models: list[FoundModel], permission: Permission, settings: Settings, chosen: str, tried: Tried | None
 ) -> None:
     from knowbound.report.formats.plain import aligned
     from knowbound.store.answers import used_today
 
-    if found:
+    if models:
         echo("Models on this machine:")
         unusable = "cannot be used"
-        rows = [[f"  {model.name}", model.what, model.note or ("" if model.usable else unusable)] for model in found]
+        rows = [[f"  {model.name}", model.what, model.note or ("" if model.usable else unusable)] for model in models]
         for row in aligned(rows, ()):
             echo("   ".join(row).rstrip())
     else:
@@ -162,8 +163,8 @@ def _print_state(
 def _permission_words(permission: Permission) -> str:
     if not permission.name or not (permission.commands or permission.background):
         return "No model is allowed: rules decide alone."
-    what = [("commands", permission.commands), ("the background", permission.background)]
-    return f"{permission.name} is allowed for {' and '.join(name for name, is_allowed in what if is_allowed)}."
+    uses = [("commands", permission.commands), ("the background", permission.background)]
+    return f"{permission.name} is allowed for {' and '.join(name for name, is_allowed in uses if is_allowed)}."
 
 
 def _print_tried(name: str, tried: Tried) -> None:
@@ -196,6 +197,7 @@ def _overhead_words(tried: Tried) -> str:
 
 
 def _day_words(name: str, tried: Tried | None) -> str:
+    """Estimate what a typical day asks the model, with the overhead that a trial measured."""
     calls = sum(count for count, _, _ in _DAILY_CALLS)
     tokens_in = sum(count * tokens for count, tokens, _ in _DAILY_CALLS)
     tokens_out = sum(count * tokens for count, _, tokens in _DAILY_CALLS)

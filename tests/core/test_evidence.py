@@ -16,6 +16,7 @@ from knowbound.core.evidence import (
     Quality,
     Shows,
     Strength,
+    coverage_of,
     derive_confidence,
     gaps_of,
     strength_of,
@@ -142,3 +143,18 @@ def test_the_table_of_requirements_is_the_specifications() -> None:
         },
         "chat": {},
     }  # fmt: skip
+
+
+def test_coverage_is_what_is_met_of_what_is_needed_with_the_lowest_quality() -> None:
+    built = _run(EvidenceClass.BUILD, Quality.VERIFIED, "", Shows.NOTHING)
+    tested = _run(EvidenceClass.TEST, Quality.WEAK, "", Shows.NOTHING)
+    needed = REQUIREMENTS[Intent.EXECUTE]
+    assert coverage_of(needed, [], [built, tested]) == (1, 2, Quality.WEAK)
+    assert coverage_of(needed, [], []) == (0, 2, Quality.NONE)
+
+
+def test_a_confidence_says_how_many_of_several_requirements_are_met() -> None:
+    built = _run(EvidenceClass.BUILD, Quality.VERIFIED, "", Shows.NOTHING)
+    tested = _run(EvidenceClass.TEST, Quality.WEAK, "", Shows.NOTHING)
+    _, sentence = derive_confidence(REQUIREMENTS[Intent.EXECUTE], [], [built, tested])
+    assert sentence.endswith("(1 of 2 that were needed are met).")

@@ -44,6 +44,11 @@ def test_a_text_is_the_same_in_every_normal_form_of_its_characters(text: str) ->
     assert content_sha(unicodedata.normalize("NFD", text)) == content_sha(unicodedata.normalize("NFC", text))
 
 
+def test_a_comma_after_a_number_counts_only_before_a_number() -> None:
+    assert folded("Ports 1, 2 and 3") != folded("Ports 1 2 and 3")
+    assert folded("In step 1, restart") == folded("In step 1 restart")
+
+
 def test_the_hash_of_earlier_versions_is_still_computed() -> None:
     assert spaced_sha("The  API\nbinds to 8004.") == spaced_sha("The API binds to 8004.")
     assert spaced_sha("The API binds to 8004.") != spaced_sha("the API binds to 8004")

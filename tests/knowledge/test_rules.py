@@ -15,7 +15,7 @@ from knowbound.core.statement import Rule, RuleVerdict
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion
 from knowbound.judge.names import JudgeOptions
-from knowbound.knowledge.rules.deciding import check_of
+from knowbound.knowledge.rules.deciding import check_of, required_runs
 from knowbound.knowledge.rules.history import RuleHistory, is_rule, lines_of
 from knowbound.knowledge.rules.rules import RulesFound, check_rules, check_sessions
 from knowbound.traces.turns import sessions_in
@@ -330,3 +330,15 @@ def test_a_provider_that_did_not_see_a_session_is_not_asked_about_it(shop: Shop)
     found = check_sessions(sessions_in([shop.traces]), RuleHistory(shop.root), asker, lambda _agent: False)
     assert {question.prompt for question in model.asked} == {"rule_lines"}
     assert all(one.finding.by == "" for one in found.checks)
+
+
+@pytest.mark.parametrize(
+    ("text", "commands"),
+    [
+        ("Always run `make lint` before you commit.", [("make", "lint")]),
+        ("Run `make lint` before you commit, if you touched Go.", []),
+        ("Prefer short names.", []),
+    ],
+)
+def test_a_rule_names_the_commands_that_it_wants_to_have_run(text: str, commands: list[tuple[str, ...]]) -> None:
+    assert required_runs(Rule("CLAUDE.md", 1, text)) == commands

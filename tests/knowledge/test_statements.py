@@ -166,3 +166,10 @@ def test_a_comment_in_a_block_of_commands_is_a_statement_and_no_command() -> Non
         (3, "UI: localhost:3000", False),
         (4, "make dev", True),
     ]
+
+
+def test_a_placeholder_in_a_drawn_tree_names_nothing() -> None:
+    drawn = "```\nsrc/\n├── <name>.ts\n└── cart.ts\n```\n"
+    paths = [named.value for statement in statements_of("CLAUDE.md", drawn) for named in named_in(statement)]
+    assert "src/cart.ts" in paths
+    assert not any("<" in path for path in paths)

@@ -17,7 +17,7 @@ from knowbound.errors import InputError
 from knowbound.report import PAGE_FORMATS
 from knowbound.report.evals.comparison import Format, render_comparison
 from knowbound.stats.comparison import Change, Comparison, compare, find_evaluation, pairs_of
-from knowbound.stats.evaluation import Grade, Origin, SampleRun
+from knowbound.stats.evaluation import AssertionGrade, Evaluation, Grade, Origin, SampleRun
 from knowbound.stats.figures import WARNING, Watermark
 from knowbound.stats.printing import probability
 from knowbound.stats.rate import Rate
@@ -48,6 +48,18 @@ def test_every_sample_is_fixed_broken_the_same_or_unknown() -> None:
     }
     assert [row.change for row in found.rows[:2]] == [Change.BROKEN, Change.BROKEN]
     assert (found.count(Change.FIXED), found.count(Change.SAME)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("was", "is_now", "change"),
+    [(False, True, Change.FIXED), (True, False, Change.BROKEN), (True, True, Change.SAME), (None, True, Change.SAME)],
+)
+def test_an_assertion_changes_a_sample_without_a_gap(was: bool | None, is_now: bool, change: Change) -> None:
+    def evaluated(passed: bool | None) -> Evaluation:
+        grade = Grade(assertions=(AssertionGrade("contains", "8080", passed=passed),))
+        return evaluation_of([sample_run(1, grade=grade)])
+
+    assert [row.change for row in compare(evaluated(was), evaluated(is_now)).rows] == [change]
 
 
 def test_a_sample_that_is_not_complete_on_one_side_leaves_the_pairs_and_says_why() -> None:

@@ -95,7 +95,7 @@ class TurnPage(msgspec.Struct, frozen=True):
 
 
 Format = PageFormat | GapFormat
-_SHOWN = 10
+_SHOWN = 10  # entries
 TOKENS_PER_TURN = 7_000  # of a question about a turn: its material and the instructions
 _MEANING: dict[Diagnosis, str] = {
     Diagnosis.INCOMPLETE: "interrupted, or the trace ends before an answer",
@@ -180,18 +180,20 @@ def _origin(report: AuditReport) -> Line:
 
 
 def _judged(report: AuditReport) -> str:
+    """Say how many turns models have judged, and what judging the suspicious ones would cost."""
     by_model = sum(report.judged.values())
     unjudged = report.whole.rate(Diagnosis.UNKNOWN)
     models = f"A model has read {counted(by_model, 'turn')} ({', '.join(sorted(report.judged))}). " if by_model else ""
-    said = f"{models}Nobody has judged {counted(unjudged.k, 'turn')} of {unjudged.n:,}."
+    judged = f"{models}Nobody has judged {counted(unjudged.k, 'turn')} of {unjudged.n:,}."
     if not report.waiting:
-        return said
+        return judged
     tokens, command = report.waiting * TOKENS_PER_TURN, f"knowbound audit --judge {report.waiting} --model NAME"
     why = "success without a run, a failure left out, or a next message that complains"
-    return f"{said} {counted(report.waiting, 'answer')} look suspicious ({why}). About {tokens:,} tokens: {command}"
+    return f"{judged} {counted(report.waiting, 'answer')} look suspicious ({why}). About {tokens:,} tokens: {command}"
 
 
 def _costs(report: AuditReport) -> tuple[Note, ...]:
+    """Return what a model read in this run with its cost; nothing if no model was asked."""
     if not report.asked:
         return ()
     cost = "unknown" if report.usd is None else f"{report.usd:.4f} USD"
@@ -233,7 +235,7 @@ def _claims(report: AuditReport) -> Table:
 def _groups(report: AuditReport) -> Iterator[Section]:
     shown = (Diagnosis.UNSUPPORTED, Diagnosis.GROUNDED, Diagnosis.UNKNOWN, Diagnosis.INCOMPLETE)
     for name, groups in report.groups.items():
-        if len(groups) < 2 and name != "week":
+        if len(groups) < 2 and name != "week":  # a single group repeats the whole; a single week begins a series
             continue
         rows = []
         for group in groups:
@@ -244,14 +246,15 @@ def _groups(report: AuditReport) -> Iterator[Section]:
 
 
 def _entry(turn: AuditedTurn) -> Entry:
-    bad = next((claim for claim in turn.claims if claim.important and claim.support in _WRONG), None)
+    """Return a turn to look at, with its first wrong claim or else the reason for its diagnosis."""
+    wrong = next((claim for claim in turn.claims if claim.important and claim.support in _WRONG), None)
     lines: list[Line] = [(prose(turn.why),)] if turn.why else []
-    if bad is not None:
-        lines = [(quote(bad.text),), (prose(bad.why),)]
+    if wrong is not None:
+        lines = [(quote(wrong.text),), (prose(wrong.why),)]
     lines += [("next: ", prose(turn.next))] if turn.next else []
     codes = ", ".join(dict.fromkeys(finding.code for finding in turn.findings))
     head = joined((strong(turn.diagnosis), codes, (data(turn.session[:8]), f" turn {turn.turn}")))
-    return Entry(head, tuple(lines), data(place_words(turn.file, (bad.line if bad else 0) or turn.line)))
+    return Entry(head, tuple(lines), data(place_words(turn.file, (wrong.line if wrong else 0) or turn.line)))
 
 
 # ---- one turn

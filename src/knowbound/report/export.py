@@ -82,6 +82,7 @@ def _parquet_writer() -> Any:
 
 
 EVENT = "gen_ai.evaluation.result"
+_INFO = 9  # severity in OpenTelemetry
 
 
 class EvaluationEvent(NamedTuple):
@@ -123,6 +124,7 @@ def annotation_lines(evaluations: Iterable[EvaluationEvent]) -> Iterator[str]:
 
 
 def _record(event: EvaluationEvent) -> dict[str, Any]:
+    """Return a verdict as a log record, under OpenTelemetry's names where it has names."""
     about: dict[str, Any] = {
         "gen_ai.evaluation.name": event.name,
         "gen_ai.evaluation.score.label": event.label,
@@ -134,11 +136,12 @@ def _record(event: EvaluationEvent) -> dict[str, Any]:
     }
     if event.score is not None:
         about["gen_ai.evaluation.score.value"] = event.score
-    record = {"eventName": EVENT, "severityNumber": 9, "attributes": _attributes(about)}
+    record = {"eventName": EVENT, "severityNumber": _INFO, "attributes": _attributes(about)}
     return {**record, "timeUnixNano": moment} if (moment := _nanoseconds(event.time)) else record
 
 
 def _attributes(about: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the attributes as OTLP writes them, without empty texts."""
     return [
         {"key": key, "value": {"doubleValue": value} if isinstance(value, float) else {"stringValue": str(value)}}
         for key, value in about.items()
@@ -147,6 +150,7 @@ def _attributes(about: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _nanoseconds(time: str) -> str:
+    """Return the nanoseconds since 1970, as text for OTLP; "" if the time is not readable."""
     try:
         return str(int(datetime.fromisoformat(time).timestamp() * 1e9))
     except (ValueError, OverflowError, OSError):

@@ -298,11 +298,11 @@ def _gate_entries(report: TurnCalibrationReport) -> Iterator[Entry]:
     for metric, gate in report.gates.items():
         measured = report.judge.metrics[metric]
         words = gate_words(gate, measured.found)
-        said = f"{words[:1].upper()}{words[1:]}."
-        line: Line = said
+        sentence = f"{words[:1].upper()}{words[1:]}."
+        line: Line = sentence
         if gate.state is GateState.FALLBACK and report.fallback:
-            other = report.fallback.metrics[metric].found.agreement
-            line = (said, " ", data(report.fallback.judge), f" takes its place: {other}.")
+            larger = report.fallback.metrics[metric].found.agreement
+            line = (sentence, " ", data(report.fallback.judge), f" takes its place: {larger}.")
         yield Entry(f"{METRIC_NAMES[metric].capitalize()}: {gate.state}", (line,))
     relied = "Ranking may rest on this judge: it needs what was used and what was contradicted."
     if not may_rely_on(report.gates, RANKING):
@@ -315,11 +315,11 @@ def _turn_figures(judge: MeasuredJudge) -> Table:
     rows = []
     for metric, measured in judge.metrics.items():
         found, kappa = measured.found, measured.found.kappa
-        known = kappa.value is not None and kappa.low is not None and kappa.high is not None
-        shown = f"{kappa.value:.2f} ({kappa.low:.2f} to {kappa.high:.2f})" if known else "unknown"
+        has_interval = kappa.value is not None and kappa.low is not None and kappa.high is not None
+        kappa_words = f"{kappa.value:.2f} ({kappa.low:.2f} to {kappa.high:.2f})" if has_interval else "unknown"
         shares = (found.agreement, found.sensitivity, found.specificity, found.precision)
         agreement, *others = (rate_cell(share, counts=False) for share in shares)
-        rows.append((METRIC_NAMES[metric], agreement, shown, *others))
+        rows.append((METRIC_NAMES[metric], agreement, kappa_words, *others))
     return table("metric | agreement | κ | sensitivity | specificity | precision", rows)
 
 

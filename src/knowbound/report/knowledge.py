@@ -46,6 +46,7 @@ def render_lint(checked: Sequence[CheckedStatement], format_: str) -> Iterator[s
 
 
 def _checked_lines(checked: Sequence[CheckedStatement]) -> Iterator[str]:
+    """Yield each contradicted statement with its repair and its copies, then the counts."""
     for check in checked:
         if check.truth is not Truth.CONTRADICTED:
             continue
@@ -75,6 +76,7 @@ _STATEMENT_KEYS = """file=statement.file line=statement.line statement=statement
 
 
 def _wrong_lines(checked: Sequence[CheckedStatement]) -> Iterator[tuple[CheckedStatement, str]]:
+    """Yield the contradicted statements of files, each with its message; items have no line to show it at."""
     for check in checked:
         if check.truth is Truth.CONTRADICTED and not check.statement.file.startswith("item:"):
             repair = "" if check.repair is None else f"\nRight would be: {_cut(check.repair) or '(take the line out)'}"
@@ -145,11 +147,11 @@ def _skill_lines(found: Sequence[SkillCheck]) -> Iterator[str]:
     yield f"{counted(len(found), 'skill')}, {wrong:,} with a problem.{hint}"
 
 
-_SHOWN, _CUT_SHOWN = 10, 5
-_LONGEST_RULE = 150
+_SHOWN, _CUT_SHOWN = 10, 5  # rules that were ignored, and that may be cut
+_LONGEST_RULE = 150  # characters
 LATE_FROM = 50  # tool calls before which a place in a session is early
 NEVER_FROM = 30  # sessions without a case after which a rule is a candidate to cut
-_SAME = 0.6  # share of words that two versions of a rule have in common
+_COMMON_WORDS = 0.6  # share of words that two versions of a rule have in common
 
 
 class RuleSummary(NamedTuple):
@@ -179,13 +181,13 @@ class RuleSummary(NamedTuple):
 
 
 def summaries(checks: Sequence[RuleCheck]) -> list[RuleSummary]:
-    """Return the rules, most harm first."""
+    """Return the rules, most harm first. Wordings of a rule are one rule, in its newest words."""
     groups: list[list[RuleCheck]] = []
     by_key: dict[str, list[RuleCheck]] = {}
     for check in sorted(checks, key=lambda check: check.started, reverse=True):
         group = by_key.get(check.rule.key)
         if group is None:
-            group = next((newer for newer in groups if _is_same(newer[0].rule, check.rule)), None)
+            group = next((newer for newer in groups if _is_rewording(newer[0].rule, check.rule)), None)
             if group is None:
                 group = []
                 groups.append(group)
@@ -195,12 +197,12 @@ def summaries(checks: Sequence[RuleCheck]) -> list[RuleSummary]:
     return sorted(made, key=lambda summary: (summary.harm, summary.obeyed.n), reverse=True)
 
 
-def _is_same(rule: Rule, older: Rule) -> bool:
+def _is_rewording(rule: Rule, older: Rule) -> bool:
     """Report whether an older rule is an earlier wording of this rule."""
     if (rule.file, rule.heading) != (older.file, older.heading):
         return False
     new, old = set(rule.text.lower().split()), set(older.text.lower().split())
-    return len(new & old) > _SAME * max(len(new), len(old))
+    return len(new & old) > _COMMON_WORDS * max(len(new), len(old))
 
 
 def _summary(group: Sequence[RuleCheck]) -> RuleSummary:
@@ -312,7 +314,8 @@ def render_lessons(
 
     def page() -> Page:
         sections = _status_sections(lessons) if status else _sections(lessons, left_out)
-        return Page("learn", "Lessons", about, about, (), tuple(sections), tuple(_commands(lessons)))
+        shown, commands = tuple(sections), tuple(_commands(lessons))
+        return Page(verb="learn", title="Lessons", lead=about, totals=about, sections=shown, commands=commands)
 
     def document() -> dict[str, object]:
         return {"format": "knowbound.lessons/1", "left_out": left_out, "lessons": list(map(_document_of, lessons))}

@@ -99,6 +99,7 @@ def _figures_line(figures: ReviewFigures) -> str:
 
 
 def _read_line(figures: ReviewFigures) -> str:
+    """Say what was read, and what of it was not recognised, not judged or contradicted."""
     agents = listed([f"{name} {number:,}" for name, number in figures.agents.items()], 4)
     parts = [say("{} read ({})", sessions_words(figures.reading, figures.sessions), agents)] if figures.sessions else []
     parts += [not_read] if (not_read := not_read_words(figures.reading)) else []

@@ -188,8 +188,8 @@ class Note(Struct, frozen=True):
 
 
 Part: TypeAlias = Mark | Figures | Facts | Table | Listing | Chart | MetricChart | Note
-LONG = ("markdown",)
-ASIDE = ("markdown", "html")
+LONG = ("markdown",)  # folded where a page has to be short
+ASIDE = ("markdown", "html")  # folded wherever a format can fold
 
 
 class Section(Struct, frozen=True):
@@ -237,7 +237,7 @@ class Page(Struct, frozen=True):
         return [section for section in self.sections if not section.is_empty]
 
 
-_COLUMN = re.compile(r"(.*?)(>?)(?:\?(\d))?")
+_COLUMN = re.compile(r"(?P<name>.*?)(?P<right>>?)(?:\?(?P<optional>\d))?")
 
 
 def joined(lines: Iterable[Line], separator: str = " · ") -> Line:
@@ -277,7 +277,11 @@ def strong(text: str) -> Span:
 def columns(names: str) -> tuple[Column, ...]:
     """Columns by their names: `sample | cost> | place?2`. `>` sets numbers right, `?2` is `optional`."""
     found = (_COLUMN.fullmatch(name.strip()) for name in names.split("|"))
-    return tuple(Column(match[1], bool(match[2]), int(match[3] or 0)) for match in found if match)
+    return tuple(
+        Column(match["name"], right=bool(match["right"]), optional=int(match["optional"] or 0))
+        for match in found
+        if match
+    )
 
 
 def table(names: str, rows: Iterable[Row | Sequence[Line]], shown: int = 25, hint: str = "--format json") -> Table:

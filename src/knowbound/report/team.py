@@ -123,7 +123,7 @@ class TeamReport(msgspec.Struct, frozen=True):
 
 
 _OF_EACH = 3  # actions of a kind on the screen
-_TITLE = 160
+_TITLE = 160  # characters
 
 
 def _inside(keys: str, name: str = "value") -> str:
@@ -175,6 +175,7 @@ def _lines(report: TeamReport) -> Iterator[str]:
 
 
 def _actions(project: TeamProject) -> Iterator[tuple[str, str, str]]:
+    """Yield kind, title and reason of the first actions of each kind."""
     of_all = f"of {project.people} people"
     for each in project.statements[:_OF_EACH]:
         line = each.value

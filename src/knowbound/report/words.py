@@ -57,7 +57,7 @@ def band_words(gap: GapFigures, band: Band | None) -> str:
 
 
 def is_softened(gap: GapFigures) -> bool:
-    """Specification 1, section 5: with too few samples a band must not look like a verdict."""
+    """Report whether too few samples are behind a band for it to be a verdict (specification 1, section 5)."""
     return gap.band is None or gap.confidence is SampleConfidence.UNDERPOWERED
 
 
@@ -84,7 +84,7 @@ def unseen_words(gap: GapFigures, unit: str = "sample") -> str:
 
 
 def soft_share_words(gap: GapFigures) -> str:
-    """Specification 1's reading of gap rate − weighted rate."""
+    """Say what gap rate − weighted rate means: the share of soft signals (specification 1)."""
     if gap.soft_share is None:
         return "unknown"
     if gap.rests_on_hard_evidence:

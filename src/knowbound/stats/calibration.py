@@ -29,7 +29,7 @@ from knowbound.stats.rate import Rate, middle_95, wilson
 WANTED_KAPPA = 0.6  # the usual lower end of "substantial" agreement
 _DRAWS = 2000
 _MOST_LABELS = 100_000  # beyond this no number of labels decides in practice
-_PRIOR = 0.5  # Jeffreys
+_PRIOR = 0.5  # of a label in each cell: Jeffreys' prior
 _SCORES = (1, 2, 3, 4, 5)
 _FEWEST_OF_A_HALF = 10  # texts, before their lengths say anything
 
@@ -175,6 +175,7 @@ def corrected(observed: Rate, found: Calibration) -> Estimate:
 
 
 def _share(pairs: Sequence[Pair], hit: Callable[[Pair], bool], heaviest: float) -> Share:
+    """Return the weighted share of pairs that are hits; its interval counts independent labels."""
     hits = [hit(pair) for pair in pairs]
     total = sum(pair.weight for pair in pairs)
     if not pairs:
@@ -186,6 +187,7 @@ def _share(pairs: Sequence[Pair], hit: Callable[[Pair], bool], heaviest: float) 
 
 
 def _kappa_of(pairs: Sequence[Pair], heaviest: float) -> Estimate:
+    """Return κ of the weighted labels, with an interval drawn for their number of independent labels."""
     order = ((True, True), (True, False), (False, True), (False, False))
     weights = dict.fromkeys(order, 0.0)
     for pair in pairs:
@@ -237,6 +239,7 @@ def _heaviest(pairs: Sequence[Pair]) -> float:
 
 
 def _dirichlet(alphas: Sequence[float]) -> Iterable[list[float]]:
+    """Draw the shares of a table from a Dirichlet distribution, the same draws for the same table."""
     draw = random.Random(repr(alphas))
     for _ in range(_DRAWS):
         parts = [draw.gammavariate(alpha, 1.0) for alpha in alphas]
@@ -245,6 +248,7 @@ def _dirichlet(alphas: Sequence[float]) -> Iterable[list[float]]:
 
 
 def _between(value: float, drawn: list[float]) -> Estimate:
+    """Return a value with the middle 95% of drawn values, widened to include the value."""
     low, high = middle_95(drawn)
     return Estimate(value, min(low, value), max(high, value))
 
@@ -253,6 +257,7 @@ def _between(value: float, drawn: list[float]) -> Estimate:
 
 
 def _verdict(prevalence: Share, said: Share, kappa: Estimate, wanted: float) -> Decision:
+    """Return what the labels say about a judge: by κ, and underpowered without both answers among the labels."""
     if not prevalence.n:
         return Decision(Trust.UNDERPOWERED, "the judge gave no verdict on any label")
     if prevalence.k in (0, prevalence.n):
@@ -270,6 +275,7 @@ def _verdict(prevalence: Share, said: Share, kappa: Estimate, wanted: float) -> 
 
 
 def _decided(kappa: Estimate, wanted: float, n: int) -> Decision:
+    """Decide by the interval of κ: all of it above or below the wanted κ, or underpowered."""
     if kappa.value is None or kappa.low is None or kappa.high is None:
         return Decision(Trust.UNDERPOWERED, "κ cannot be known from these labels")
     between = f"κ is {kappa}"
@@ -347,13 +353,12 @@ def length_bias(pairs: Sequence[tuple[int, int | None]], lengths: Sequence[int])
     """
     scored = [(size, score - label) for (label, score), size in zip(pairs, lengths, strict=True) if score is not None]
     middle = median([size for size, _ in scored]) if scored else 0
-    halves = [[excess for size, excess in scored if (size > middle) is is_long] for is_long in (False, True)]
-    if min(map(len, halves)) < _FEWEST_OF_A_HALF:
+    short, long = ([excess for size, excess in scored if (size > middle) is is_long] for is_long in (False, True))
+    if min(len(short), len(long)) < _FEWEST_OF_A_HALF:
         return Estimate()
     draw = random.Random(repr(scored))
-    drawn = [fmean(draw.choices(halves[1], k=len(halves[1]))) - fmean(draw.choices(halves[0], k=len(halves[0])))
-             for _ in range(_DRAWS)]  # fmt: skip
-    return _between(fmean(halves[1]) - fmean(halves[0]), drawn)
+    drawn = [fmean(draw.choices(long, k=len(long))) - fmean(draw.choices(short, k=len(short))) for _ in range(_DRAWS)]
+    return _between(fmean(long) - fmean(short), drawn)
 
 
 def quadratic_kappa(table: Sequence[Sequence[float]]) -> float | None:

@@ -151,7 +151,7 @@ def _refuse_different_test_sets(before: EvaluationHead, after: EvaluationHead) -
         return
     raise InputError(
         "different-test-sets",
-        f"Evaluation {before.id} ran {_named(before)}, evaluation {after.id} {_named(after)}. {why} "
+        f"Evaluation {before.id} ran {_test_set_words(before)}, evaluation {after.id} {_test_set_words(after)}. {why} "
         "Try: knowbound trend, which shows which evaluations have the same test set",
     )
 
@@ -162,21 +162,21 @@ def find_evaluation(heads: Sequence[EvaluationHead], name: str) -> EvaluationHea
     `previous` is the last evaluation before the latest with the same test set. A commit names its last evaluation
     without uncommitted changes, or else its last evaluation.
     """
-    mine = [head for head in heads if not head.against and head.origin is Origin.WRITTEN]
-    if not mine:
+    written = [head for head in heads if not head.against and head.origin is Origin.WRITTEN]
+    if not written:
         raise InputError("no-run", "There is no stored evaluation. Try: knowbound eval SAMPLES")
-    latest = mine[-1]
+    latest = written[-1]
     if name == "latest":
         return latest
     if name == "previous":
-        like = (latest.sha256, latest.origin, latest.inject)
-        same = [head for head in mine[:-1] if (head.sha256, head.origin, head.inject) == like]
-        if not same:
+        key = (latest.sha256, latest.origin, latest.inject)
+        alike = [head for head in written[:-1] if (head.sha256, head.origin, head.inject) == key]
+        if not alike:
             raise InputError(
                 "no-such-evaluation",
-                f"Evaluation {latest.id} is the first one of {_named(latest)}. Try: knowbound trend",
+                f"Evaluation {latest.id} is the first one of {_test_set_words(latest)}. Try: knowbound trend",
             )
-        return same[-1]
+        return alike[-1]
     if by_id := [head for head in heads if str(head.id) == name]:
         return by_id[0]
     by_commit = [head for head in heads if len(name) >= _SHORTEST and head.commit.startswith(name.lower())]
@@ -187,7 +187,7 @@ def find_evaluation(heads: Sequence[EvaluationHead], name: str) -> EvaluationHea
     return (clean or by_commit)[-1]
 
 
-def _named(head: EvaluationHead) -> str:
+def _test_set_words(head: EvaluationHead) -> str:
     mark = head.watermark
     made = ", made by probe" if head.origin is Origin.PROBED else ""
     return f"{mark.path} ({mark.samples} samples, sha256 {mark.sha256_8}{made})"
@@ -198,7 +198,7 @@ def _row(sample: str, before: Sequence[SampleRun], after: Sequence[SampleRun], k
     passed_before, passed_after = _passed(done_before), _passed(done_after)
     failing = [name for name in passed_before if passed_before[name] and passed_after.get(name) is False]
     passing = [name for name in passed_before if passed_before[name] is False and passed_after.get(name)]
-    change, why = Change.UNKNOWN, _why(before, after)
+    change, why = Change.UNKNOWN, _incomplete_words(before, after)
     if done_before and done_after:
         rise = (sample_weight(done_after, kind) > 0) - (sample_weight(done_before, kind) > 0)
         change, why = Change.FIXED if passing or rise < 0 else Change.SAME, ""
@@ -233,7 +233,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _why(before: Sequence[SampleRun], after: Sequence[SampleRun]) -> str:
+def _incomplete_words(before: Sequence[SampleRun], after: Sequence[SampleRun]) -> str:
     """Return in words the ends of the incomplete runs of both sides."""
     parts = []
     for name, runs in (("before", before), ("after", after)):
@@ -333,7 +333,7 @@ def _caveats(before: Evaluation, after: Evaluation, rows: Iterable[SampleChange]
     changed = differences(before, after)
     if before.inject != after.inject and is_same and len(changed) == 1:
         yield "The knowledge files are the same on both sides: what differs is injection."
-        is_same, changed = False, []
+        is_same, changed = False, []  # nothing to warn of: the comparison is about injection
     if changed:
         yield f"Besides the knowledge, these differ: {', '.join(changed)}. The difference may not be the knowledge's."
     if is_same:

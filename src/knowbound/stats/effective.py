@@ -49,11 +49,11 @@ def scores_by_turns(
     for turn in turns:
         for item in turn.injected_items:
             if item.verdict:
-                known = found.get(item.id) or before.get(item.id, QualityScores())
-                said, time = item.verdict, turn.timestamp
+                scores = found.get(item.id) or before.get(item.id, QualityScores())
+                verdict, time = item.verdict, turn.timestamp
                 spans = (dismissed or {}).get(item.id, ())
-                contradicted = said.contradicted and not any(first <= time < last for first, last in spans)
-                found[item.id] = known.after(said.used, contradicted, gamma, last=time, sha=item.content_sha)
+                contradicted = verdict.contradicted and not any(first <= time < last for first, last in spans)
+                found[item.id] = scores.after(verdict.used, contradicted, gamma, last=time, sha=item.content_sha)
     return found
 
 
@@ -83,7 +83,7 @@ class Demotion(msgspec.Struct, frozen=True):
     @property
     def is_reversed(self) -> bool:
         """Report whether the item was back within seven days."""
-        return bool(self.back) and self.back <= _later(self.date)
+        return bool(self.back) and self.back <= _last_reversal_day(self.date)
 
 
 def demotions(days: Iterable[DayRollup], weights: Weights = CONTRACT) -> list[Demotion]:
@@ -115,7 +115,7 @@ def false_demotions(found: Iterable[Demotion], first: str, last: str) -> Rate:
 
     Only demotions whose seven days are over by the last day count: a younger one may still be reversed.
     """
-    settled = [demotion for demotion in found if demotion.date >= first and _later(demotion.date) <= last]
+    settled = [demotion for demotion in found if demotion.date >= first and _last_reversal_day(demotion.date) <= last]
     return Rate(sum(demotion.is_reversed for demotion in settled), len(settled))
 
 
@@ -142,6 +142,7 @@ class Reinforcement(msgspec.Struct, frozen=True):
         """Report whether the ranking reinforces itself: only items that rank high are used."""
         if not self.is_known:
             return False
+        # As `ratio`, but multiplied out: without any use below, the ratio does not exist.
         return self.above.k * self.below.n > MOST_RATIO * self.below.k * self.above.n
 
 
@@ -162,5 +163,6 @@ def reinforcement(
     return Reinforcement(above=halves[True], below=halves[False])
 
 
-def _later(day: str) -> str:
+def _last_reversal_day(day: str) -> str:
+    """Return the last day on which a demotion of this day can be reversed."""
     return (date.fromisoformat(day) + timedelta(days=REVERSED_DAYS)).isoformat()

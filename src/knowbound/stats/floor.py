@@ -24,8 +24,8 @@ FLOORS = tuple(round(step * STEP, 2) for step in range(101))
 WANTED_PRECISION = 0.85
 WANTED_LEFT_ALONE = 0.95
 FEWEST_PROMPTS = 20  # that need an item: below 20 specification 1 calls the confidence in a rate low
-_FOLDS = 5
-_CURVE_STEP = 0.03
+_FOLDS = 5  # parts of the prompts, each held out once
+_CURVE_STEP = 0.03  # between the floors of a curve
 _MOST_LABELS = 100_000  # beyond this no number of labels decides in practice
 
 Injecting = Callable[[float, int], Sequence[str]]  # floor, most items → ids of the injected items
@@ -105,9 +105,9 @@ def calibrate_floor(trials: Sequence[Trial], wanted: FloorTarget, floor: float, 
     lowest = recommended_floor(trials, wanted) if is_enough else None
     is_kept = lowest is not None and present.meets(wanted) and present.right.k >= lowest.right.k
     best = present if is_kept else lowest
-    at = best or present
-    floors = curve_floors(floor, at.floor)
-    cases = [case for trial in trials if (case := _case(trial, at)) is not None]
+    shown = best or present
+    floors = curve_floors(floor, shown.floor)
+    cases = [case for trial in trials if (case := _case(trial, shown)) is not None]
     return FloorCalibration(
         wanted=wanted,
         present=present,
@@ -115,8 +115,8 @@ def calibrate_floor(trials: Sequence[Trial], wanted: FloorTarget, floor: float, 
         held_out=held_out_rates(trials, wanted) if best and not is_kept else None,
         missing_needing=needing,
         missing_left_alone=left_alone,
-        by_floor=tuple(rates_at(trials, floor, at.most_items) for floor in floors),
-        by_number=tuple(rates_at(trials, at.floor, number) for number in sorted({*NUMBERS, most})),
+        by_floor=tuple(rates_at(trials, floor, shown.most_items) for floor in floors),
+        by_number=tuple(rates_at(trials, shown.floor, number) for number in sorted({*NUMBERS, most})),
         cases=tuple(sorted(cases, key=lambda case: not case.off_topic)),
     )
 
@@ -128,8 +128,8 @@ def curve_floors(*around: float) -> list[float]:
     return sorted({*around, *(floor for floor in steps if 0 < floor < 1)})
 
 
-def _case(trial: Trial, at: FloorPoint) -> WrongPrompt | None:
-    ids = trial.injecting(at.floor, at.most_items)
+def _case(trial: Trial, setting: FloorPoint) -> WrongPrompt | None:
+    ids = trial.injecting(setting.floor, setting.most_items)
     off_topic = tuple(id_ for id_ in ids if id_ not in trial.right and id_ not in trial.on_topic)
     missed = () if not trial.right.isdisjoint(ids) else tuple(sorted(trial.right))
     return WrongPrompt(trial.name, off_topic, missed) if off_topic or missed else None
@@ -137,10 +137,11 @@ def _case(trial: Trial, at: FloorPoint) -> WrongPrompt | None:
 
 def rates_at(trials: Iterable[Trial], floor: float, most: int) -> FloorPoint:
     """Return the rates at this floor, with at most `most` items."""
-    return _sum([(trial, trial.injecting(floor, most)) for trial in trials], floor, most)
+    return _rates_of([(trial, trial.injecting(floor, most)) for trial in trials], floor, most)
 
 
-def _sum(injected: Sequence[tuple[Trial, Sequence[str]]], floor: float, most: int) -> FloorPoint:
+def _rates_of(injected: Sequence[tuple[Trial, Sequence[str]]], floor: float, most: int) -> FloorPoint:
+    """Return the rates of these prompts, each with the ids of the items injected for it."""
     needing = [(trial, ids) for trial, ids in injected if trial.right]
     left_alone = [ids for trial, ids in injected if not trial.right]
     return FloorPoint(
@@ -156,7 +157,7 @@ def _sum(injected: Sequence[tuple[Trial, Sequence[str]]], floor: float, most: in
 
 
 def _at_least(rate: Rate, share: float) -> bool:
-    return rate.n > 0 and rate.k >= share * rate.n - 1e-9
+    return rate.n > 0 and rate.k >= share * rate.n - 1e-9  # against the rounding of the product
 
 
 def recommended_floor(
@@ -187,7 +188,7 @@ def held_out_rates(trials: Sequence[Trial], wanted: FloorTarget, numbers: Sequen
             return None
         floor, most = chosen.floor, chosen.most_items
         injected += [(trial, trial.injecting(floor, most)) for trial in trials if _fold(trial) == fold]
-    return _sum(injected, floor, most)
+    return _rates_of(injected, floor, most)
 
 
 def _fold(trial: Trial) -> int:

@@ -103,7 +103,9 @@ def max_gap_rate(limit: Fraction, gap: Rate, kind: RateKind = RateKind.RAW, unse
 
     more = None if share == limit else more_needed(gap.n, settles)
     words = f"{_NAMES[kind]} {gap} is {above} {float(limit):g}"
-    result = GateResult(MAX_GAP_RATE, float(limit), gap, outcome, words, kind, settles(gap.n), more)
+    settled = settles(gap.n)
+    result = GateResult(MAX_GAP_RATE, float(limit), gap, outcome, words, kind, settled=settled, more=more)
+    # Unseen samples are only of interest where their gaps would turn the decision.
     return _with_sentence(result, unseen if share + Fraction(unseen, gap.n) > limit else 0)
 
 
@@ -158,16 +160,16 @@ def gap_rate_regression(
 
     count = pairs.n if pairs is not None and pairs.n else now.n
     result = GateResult(
-        GAP_RATE_REGRESSION,
-        float(delta),
-        now,
-        GateOutcome.FAILED if failed else GateOutcome.PASSED,
-        words,
-        kind,
-        settles(1),
-        None if rise == delta else more_needed(count, lambda n: settles(n / count)),
-        before,
-        difference,
+        name=GAP_RATE_REGRESSION,
+        limit=float(delta),
+        rate=now,
+        outcome=GateOutcome.FAILED if failed else GateOutcome.PASSED,
+        words=words,
+        kind=kind,
+        settled=settles(1),
+        more=None if rise == delta else more_needed(count, lambda n: settles(n / count)),
+        before=before,
+        difference=difference,
         broken=list(broken),
     )
     return _with_sentence(result, unseen if rise + Fraction(unseen, now.n) > delta else 0)
@@ -258,12 +260,12 @@ def evaluation_gates(limits: Limits, now: Evaluation, before: Evaluation | None)
     rows = sample_changes(before, now, kind)
     results = run_gates(
         limits,
-        now.gap.of(kind),
-        before.gap.of(kind),
-        pairs_of(before, now, kind),
-        [row.sample for row in rows if row.failing],
-        changed_pairs(before, now, rows),
-        now.gap.unseen,
+        now=now.gap.of(kind),
+        before=before.gap.of(kind),
+        pairs=pairs_of(before, now, kind),
+        broken=[row.sample for row in rows if row.failing],
+        changed=changed_pairs(before, now, rows),
+        unseen=now.gap.unseen,
     )
     return [
         result if result.before is None else msgspec.structs.replace(result, note=_note(result, before, now))

@@ -19,9 +19,10 @@ from knowbound.stats.rate import Rate, design_effect, wilson
 
 LEVEL = 0.05  # significance level
 _Z = NormalDist().inv_cdf(1 - LEVEL / 2)
-_POWER = NormalDist().inv_cdf(0.8)
+_POWER = NormalDist().inv_cdf(0.8)  # "in 4 of 5 cases"
 _EXACT = 500  # above this number of differing clusters the normal distribution agrees and is quicker
 _MOST = 10_000_000  # beyond this number of samples the answer is "no number"
+_MOST_TIMES = 100  # as many further pairs as there are: beyond it, too
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -87,7 +88,7 @@ class Pairs(msgspec.Struct, frozen=True):
         if self.settled:
             return 0
         needed = pairs_needed((self.fixed + self.broken) / self.n, float(abs(self.rise))) * self.design
-        return max(1, math.ceil(needed) - self.n) if needed <= 101 * self.n else None
+        return max(1, math.ceil(needed) - self.n) if needed <= (_MOST_TIMES + 1) * self.n else None
 
     @property
     def detectable(self) -> float | None:
@@ -160,6 +161,7 @@ def newcombe(both: float, fixed: float, broken: float, neither: float) -> tuple[
     correlation = agreement / math.sqrt(margins) if margins else 0.0
 
     def together(first: float, second: float) -> float:
+        """Return the margin of a difference from the margins of its two shares, which are correlated."""
         return math.sqrt(max(0.0, first * first - 2 * correlation * first * second + second * second))
 
     low = after - before - together(after - low_after, high_before - before)

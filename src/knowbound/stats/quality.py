@@ -205,6 +205,7 @@ def rolling(days: Sequence[DayRollup], last: str, discovered: Callable[[str, str
 
 
 def _calendar(first: str, last: str) -> list[str]:
+    """Return every day from the first to the last; none without a first day."""
     if not first:
         return []
     start = date.fromisoformat(first)
@@ -281,7 +282,8 @@ def compare_arms(turns: Iterable[ArmTurn]) -> HoldoutComparison:
     given = list(turns)
     held = sum(turn.is_held_out for turn in given)
     outcomes = tuple(_outcome_difference(given, outcome) for outcome in TurnOutcome)
-    return HoldoutComparison(len(given) - held, held, outcomes, len({turn.session for turn in given}))
+    sessions = len({turn.session for turn in given})
+    return HoldoutComparison(injected=len(given) - held, held_out=held, outcomes=outcomes, sessions=sessions)
 
 
 def _outcome_difference(turns: Sequence[ArmTurn], outcome: TurnOutcome) -> OutcomeDifference:
@@ -306,12 +308,12 @@ def _outcome_interval(
     turns: Sequence[ArmTurn], outcome: TurnOutcome, value: float
 ) -> tuple[float, float] | tuple[None, None]:
     """Return the 95% bootstrap interval over sessions; None with a single session or one side only."""
-    sums: dict[str, list[float]] = {}  # session → sum and number of either side
+    sums: dict[str, list[float]] = {}  # session → sum and number of the injected side, then of the one held out
     for turn in turns:
-        own = sums.setdefault(turn.session, [0.0, 0, 0.0, 0])
+        session_sums = sums.setdefault(turn.session, [0.0, 0, 0.0, 0])
         at = 2 * turn.is_held_out
-        own[at] += turn.outcomes[outcome]
-        own[at + 1] += 1
+        session_sums[at] += turn.outcomes[outcome]
+        session_sums[at + 1] += 1
     if len(sums) < 2:
         return None, None
     draw = random.Random(f"{outcome}/{len(sums)}/{value}")

@@ -107,6 +107,7 @@ def design_effect(squares: float, alone: float, clusters: int, n: int) -> float:
 
 
 def _joint_design(rate: Rate | Weighted, other: Rate | Weighted) -> float:
+    """Return the design effect of a sum: the mean of both, weighted by their counts."""
     n = rate.n + other.n
     return max(1.0, (rate.design * rate.n + other.design * other.n) / n) if n else 1.0
 

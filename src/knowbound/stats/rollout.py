@@ -277,8 +277,9 @@ def metric_change(pairs: Sequence[TurnPair]) -> MetricChange:
         clusters.setdefault(pair.session, []).append(_share(pair.after) - _share(pair.before))
     difference = mean_of(clusters.values())
     if len(clusters) > 1 and difference.low is None:  # every turn has the same difference: the interval is a point
-        difference = Mean(difference.n, difference.value, difference.value, difference.value)
-    return MetricChange(_rate(pair.before for pair in pairs), _rate(pair.after for pair in pairs), difference)
+        difference = msgspec.structs.replace(difference, low=difference.value, high=difference.value)
+    before, after = _rate(pair.before for pair in pairs), _rate(pair.after for pair in pairs)
+    return MetricChange(before=before, after=after, difference=difference)
 
 
 def is_worse(metric: Metric, difference: Mean) -> bool:
@@ -288,10 +289,10 @@ def is_worse(metric: Metric, difference: Mean) -> bool:
     return difference.low > 0 if metric is Metric.CONTRADICTED else difference.high < 0
 
 
-def _share(said: tuple[bool, ...]) -> float:
-    return sum(said) / len(said)
+def _share(verdicts: tuple[bool, ...]) -> float:
+    return sum(verdicts) / len(verdicts)
 
 
 def _rate(turns: Iterable[tuple[bool, ...]]) -> Rate:
-    said = [verdict for turn in turns for verdict in turn]
-    return Rate(sum(said), len(said))
+    verdicts = [verdict for turn in turns for verdict in turn]
+    return Rate(sum(verdicts), len(verdicts))

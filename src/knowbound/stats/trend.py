@@ -102,7 +102,7 @@ def trend(
     panels = [_panel(_rows(group, last, broken)) for group in _groups(mine)]
     place = {id(head): at for at, head in enumerate(mine)}
     rows = sorted((row for panel in panels for row in panel.rows), key=lambda row: place[id(row.head)])
-    return Trend(rows, panels, len(found) - len(mine))
+    return Trend(rows, panels, left_out=len(found) - len(mine))
 
 
 def _groups(heads: Iterable[EvaluationHead]) -> list[list[EvaluationHead]]:
@@ -125,7 +125,8 @@ def _rows(heads: Sequence[EvaluationHead], last: int, broken: FindBroken | None)
         change, breaks = knowledge_change(before.knowledge, head.knowledge), head.series != before.series
         names = None if breaks or broken is None else broken(before, head)
         counted = [side.gap.has_undecided for side in (before, head) if side.gap.rate.n]
-        rows.append(TrendRow(head, change, differences(before, head), breaks, len(set(counted)) > 1, names))
+        others, breaks_open = differences(before, head), len(set(counted)) > 1
+        rows.append(TrendRow(head, change, others, breaks=breaks, breaks_open=breaks_open, broken=names))
     return rows[-last:]
 
 
@@ -143,7 +144,7 @@ def _series(rows: list[TrendRow]) -> Series:
     if reading is Reading.INCONCLUSIVE and heads[-1].executor == _DETERMINISTIC:  # repeating it adds nothing
         advice = "More samples would settle it."
     changed = dict.fromkeys(name for before, after in pairwise(heads) for name in differences(before, after))
-    return Series(rows, reading, words, advice, list(changed), nudge(heads))
+    return Series(rows, reading, words, advice, also_changed=list(changed), nudge=nudge(heads))
 
 
 def _additions(rows: Sequence[TrendRow]) -> str:
@@ -154,7 +155,7 @@ def _additions(rows: Sequence[TrendRow]) -> str:
     for before, after in pairwise(known):
         if after.change:
             fell = (after.head.gap.rate.value or 0.0) < (before.head.gap.rate.value or 0.0)
-            (lowered if fell else others).append(_commit(after.head))
+            (lowered if fell else others).append(_commit_words(after.head))
     if not lowered:
         return "The knowledge did not change where it fell: look at what else did."
     if others:
@@ -162,7 +163,7 @@ def _additions(rows: Sequence[TrendRow]) -> str:
     return f"Each addition to the knowledge base lowered it ({', '.join(lowered)}): a healthy convergence."
 
 
-def _commit(head: EvaluationHead) -> str:
+def _commit_words(head: EvaluationHead) -> str:
     return head.commit[:7] or f"evaluation {head.id}"
 
 
@@ -195,7 +196,7 @@ def direction_of(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
     start, difference = _movement(known)
     took = len(heads) - next(at for at, head in enumerate(heads) if head is start)
     since = f"{took} evaluations" if took == len(heads) else f"the last {took} of {len(heads)} evaluations"
-    rates = f"{percent(start.gap.rate.value)} ({_commit(start)}) → {percent(rate.value)} ({_commit(last)})"
+    rates = f"{percent(start.gap.rate.value)} ({_commit_words(start)}) → {percent(rate.value)} ({_commit_words(last)})"
     moved = f"{rates} over {since}, {difference}"
     is_certain = not difference.low <= 0 <= difference.high
     unclear = "" if is_certain else f"; at {rate.n} samples these cannot be told apart"
@@ -217,6 +218,7 @@ def _movement(known: Sequence[EvaluationHead]) -> tuple[EvaluationHead, Differen
     shares = [head.gap.rate.k / head.gap.rate.n for head in known]
     latest_first = range(len(earlier) - 1, -1, -1)
     top, bottom = max(latest_first, key=shares.__getitem__), min(latest_first, key=shares.__getitem__)
+    # The extremes that the last evaluation has left: it is below the top, or above the bottom.
     left = ((top, shares[-1] < shares[top]), (bottom, shares[-1] > shares[bottom]))
     for at in sorted((at for at, is_left in left if is_left), reverse=True):
         difference = _difference(earlier[at], last, len(earlier))
@@ -234,7 +236,7 @@ def _difference(before: EvaluationHead, after: EvaluationHead, comparisons: int)
 def is_near_zero(head: EvaluationHead) -> bool:
     """Report whether at most 10% have a gap (section 8). An unseen sample may have a gap and counts as one."""
     rate = head.gap.rate
-    return bool(rate.n) and (rate.k + head.gap.unseen) * 10 <= rate.n
+    return bool(rate.n) and (rate.k + head.gap.unseen) * 10 <= rate.n  # whole numbers: exactly 10% is near zero
 
 
 def nudge(heads: Sequence[EvaluationHead]) -> str | None:
@@ -242,10 +244,10 @@ def nudge(heads: Sequence[EvaluationHead]) -> str | None:
     if not heads:
         return None
     newest = heads[-1]
-    same = [head for head in heads if (head.series, head.against) == (newest.series, newest.against)]
-    last = same[-_IN_A_ROW:]
+    alike = [head for head in heads if (head.series, head.against) == (newest.series, newest.against)]
+    last = alike[-_IN_A_ROW:]
     is_low = len(last) == _IN_A_ROW and all(is_near_zero(head) for head in last)
-    days = days_in_use(same)
+    days = days_in_use(alike)
     old = [OLD_SET.format(days=days)] if days >= _QUARTER and newest.origin is Origin.WRITTEN else []
     return " ".join([*[NUDGE] * is_low, *old]) or None
 

@@ -47,7 +47,7 @@ _CHANGED = (Change.BROKEN, Change.FIXED, Change.UNKNOWN)
 _PAIRED = "n clusters both fixed broken neither"
 _ROW = "sample change before(gap types composite answered) after(gap types composite answered) why"
 _TEST = "p settled more_samples=more"
-_MEANS = (
+_MEANS = (  # label, field, what is put before and after its numbers
     ("Cost", "usd", "$", ""),
     ("Tokens", "tokens", "", ""),
     ("Steps", "steps", "", ""),
@@ -114,9 +114,9 @@ def _facts(comparison: Comparison) -> Iterator[tuple[str, Line]]:
     yield "Answered", _answered_words(comparison)
     yield "Gap rate", _gap_words(comparison)
     yield "Composite", _composite_words(comparison.composite)
-    for label, name, before, after in _MEANS:
+    for label, name, prefix, unit in _MEANS:
         if (mean := getattr(comparison, name)).value is not None:
-            yield label, _mean_words(mean, before, after)
+            yield label, _mean_words(mean, prefix, unit)
     if comparison.served.n:
         served = counted(comparison.served.n, "sample")
         yield "Served", f"an item was injected in {comparison.served.k} of {served}"
@@ -133,16 +133,16 @@ def verdict_words(comparison: Comparison) -> str:
         seen = "" if pairs.detectable is None else f"; one of {percent(pairs.detectable)} would be seen in 4 of 5 cases"
         return f"No difference: both answer the same of {counted(pairs.n, 'sample')}{seen}."
     net = pairs.fixed - pairs.broken
-    more = f"both answer as many of {counted(pairs.n, 'sample')}, and not the same ones"
+    result = f"both answer as many of {counted(pairs.n, 'sample')}, and not the same ones"
     if net:
         way = "more" if net > 0 else "fewer"
-        more = f"{second} answers {abs(net):,} of {pairs.n:,} {way}, p = {probability(pairs.p)}"
+        result = f"{second} answers {abs(net):,} of {pairs.n:,} {way}, p = {probability(pairs.p)}"
     if comparison.verdict is not Verdict.UNDECIDED:
-        return f"{more[0].upper()}{more[1:]}."
-    would = "no reasonable number of samples like these would decide"
+        return f"{result[0].upper()}{result[1:]}."
+    needed = "no reasonable number of samples like these would decide"
     if pairs.more is not None:
-        would = f"{about(pairs.more)} more {'sample' if pairs.more == 1 else 'samples'} would"
-    return f"Undecided: {more}; {would}."
+        needed = f"{about(pairs.more)} more {'sample' if pairs.more == 1 else 'samples'} would"
+    return f"Undecided: {result}; {needed}."
 
 
 def _answered_words(comparison: Comparison) -> str:
@@ -151,12 +151,14 @@ def _answered_words(comparison: Comparison) -> str:
     if difference is None:
         return "unknown"
     before, after = _sides(pairs)
+    # The pairs count samples without an answer: the difference of the answered ones has the other sign.
     turned = Difference(-difference.value, -difference.high, -difference.low, paired=True)
     clusters = "" if pairs.clusters == pairs.n else f" in {counted(pairs.clusters, 'cluster')}"
     return f"{first} {before:,}, {second} {after:,} of {counted(pairs.n, 'sample')}{clusters}: {turned}"
 
 
 def _sides(answered: Pairs) -> tuple[int, int]:
+    """Return how many samples each side answers. `both` counts samples that neither side answers."""
     return answered.n - answered.both - answered.fixed, answered.n - answered.both - answered.broken
 
 
@@ -177,12 +179,12 @@ def _composite_words(mean: Mean) -> str:
     return f"{signed(mean.value)} (over {mean.n}{between})"
 
 
-def _mean_words(mean: Mean, before: str, after: str) -> str:
-    """Return second − first, in a sample."""
+def _mean_words(mean: Mean, prefix: str, unit: str) -> str:
+    """Say how much more a sample takes after than before, on average; `prefix` and `unit` go around each number."""
 
     def shown(value: float) -> str:
         sign = "+" if value > 0 else "−" if value < 0 else ""
-        return f"{sign}{before}{abs(value):,.{4 if before else 1}f}{after}"
+        return f"{sign}{prefix}{abs(value):,.{4 if prefix else 1}f}{unit}"
 
     between = "" if mean.low is None or mean.high is None else f", 95% {shown(mean.low)} to {shown(mean.high)}"
     return f"{shown(mean.value or 0.0)} a sample (over {mean.n:,}{between})"
@@ -226,8 +228,8 @@ def _gap(side: SampleSide) -> str:
     if not side.gap.n:
         return "unknown"
     kinds = ", ".join(TYPE_NAMES[type_] for type_ in side.types)
-    said = f"{side.gap.k} of {side.gap.n}" if side.gap.n > 1 else "yes" if side.gap.k else "no"
-    return f"{said}: {kinds}" if kinds else said
+    answer = f"{side.gap.k} of {side.gap.n}" if side.gap.n > 1 else "yes" if side.gap.k else "no"
+    return f"{answer}: {kinds}" if kinds else answer
 
 
 def _document(comparison: Comparison) -> dict[str, object]:

@@ -180,6 +180,7 @@ def _totals(evaluation: Evaluation) -> str:
 
 
 def _counts(evaluation: Evaluation) -> dict[str, int]:
+    """Return the turns, tool calls and signals of the complete runs."""
     complete = [run for run in evaluation.runs if run.is_complete]
     return {
         "turns": sum(run.turns for run in complete),
@@ -189,6 +190,7 @@ def _counts(evaluation: Evaluation) -> dict[str, int]:
 
 
 def _composite(mean: Mean) -> Iterator[Figure]:
+    """Yield the mean grade as a figure; nothing if no answer was graded."""
     if mean.value is None:
         return
     drawn = None
@@ -200,13 +202,14 @@ def _composite(mean: Mean) -> Iterator[Figure]:
 
 
 def _samples(rows: list[SampleRow], entries: list[InventoryEntry]) -> Iterator[Row]:
-    last_first = reversed(list(enumerate(entries, 1)))
-    first = {entry.anchor: number for number, entry in last_first}
-    return (_sample(row, first.get(row.anchor, 0)) for row in by_sample.rows_to_read_first(rows))
+    last_first = reversed(list(enumerate(entries, 1)))  # so that the first gap of a sample remains
+    first_gaps = {entry.anchor: number for number, entry in last_first}
+    return (_sample(row, first_gaps.get(row.anchor, 0)) for row in by_sample.rows_to_read_first(rows))
 
 
-def _sample(row: SampleRow, first: int) -> Row:
-    done = len(row.complete) == len(row.runs)
+def _sample(row: SampleRow, gap_number: int) -> Row:
+    """Return the row of a sample; `gap_number` is that of its first gap in the inventory, 0 without a gap."""
+    is_complete = len(row.complete) == len(row.runs)
     types = (TYPE_NAMES[type_] + (f" ×{number}" if number > 1 else "") for type_, number in row.types.items())
     failed = (" ", Span(f"({len(row.failed)} failed)", Tone.SOFT, f"failed-{row.anchor}")) if row.failed else ()
     # Behind the prompt is what was answered, as it was written.
@@ -214,11 +217,11 @@ def _sample(row: SampleRow, first: int) -> Row:
     cells: tuple[Line, ...] = (
         data(row.sample),
         _gap(row),
-        Span(", ".join(types), Tone.SOFT, f"gap-{first}") if first else "–",
+        Span(", ".join(types), Tone.SOFT, f"gap-{gap_number}") if gap_number else "–",
         (score(row.composite), *failed),
         money(row.usd),
         seconds_taken(row.seconds),
-        Span(by_sample.ending_words(row), Tone.PILL if done else Tone.OPEN_PILL),
+        Span(by_sample.ending_words(row), Tone.PILL if is_complete else Tone.OPEN_PILL),
         data(row.place),
         Fold(prompt or "answer", answers or ("no answer",)) if prompt or answers else "",
     )
@@ -246,6 +249,7 @@ def _groups(name: str, groups: list[SampleGroup]) -> Section:
 
 
 def _beside(probed: Evaluation | None) -> Iterator[Section]:
+    """Yield the rates of competency questions under their own watermark."""
     if probed is not None:
         unit = by_sample.counted_unit(probed)
         shown = Figures((*gaps.gap_figures(probed.gap, unit), gaps.coverage_figure(probed.coverage, probed.root)))
@@ -254,11 +258,11 @@ def _beside(probed: Evaluation | None) -> Iterator[Section]:
 
 
 def _failing(row: SampleRow) -> Entry:
-    failed: list[Line] = [
-        (data(asked), ": ", prose(grade.reason)) if grade.reason else data(asked)
-        for grade in row.failed
-        for asked in (by_sample.assertion_words(grade),)
-    ]
+    """Return a sample with its failed assertions and the answers that failed them."""
+    failed: list[Line] = []
+    for grade in row.failed:
+        words = data(by_sample.assertion_words(grade))
+        failed.append((words, ": ", prose(grade.reason)) if grade.reason else words)
     answers = dict.fromkeys(run.answer for run in row.complete if run.answer)
     lines = (*failed, *(("answer: ", quote(answer)) for answer in answers))
     head = ("Sample ", Span(row.sample, Tone.DATA, row.anchor))
@@ -285,7 +289,7 @@ def _document(report: EvaluationReport) -> dict[str, object]:
         **by_sample.head_fields(evaluation),
         "totals": {
             **fields(evaluation, "samples runs runs_complete runs_incomplete"),
-            "runs": len(evaluation.runs),
+            "runs": len(evaluation.runs),  # keeps the place that the field gave it
             **_counts(evaluation),
             "seconds": evaluation.seconds,
         },
@@ -365,9 +369,9 @@ def causes_words(evaluation: Evaluation) -> str:
 def _causes_sections(evaluation: Evaluation) -> Iterator[Section]:
     counts = _counted_causes(evaluation.causes)
     rows = [(_CAUSES[cause][0], f"{number:,}", _CAUSES[cause][1]) for cause, number in counts.items()]
-    by = {failed.by for failed in evaluation.causes if failed.cause is not Cause.AGENT_FAILED}
-    alone = "Rules alone looked: they compare the expected words letter by letter. A model finds more: knowbound model"
-    notes = [Note(strong(causes_words(evaluation))), *([Note(soft(alone))] if by == {"rules"} else [])]
+    judges = {failed.by for failed in evaluation.causes if failed.cause is not Cause.AGENT_FAILED}
+    hint = "Rules alone looked: they compare the expected words letter by letter. A model finds more: knowbound model"
+    notes = [Note(strong(causes_words(evaluation))), *([Note(soft(hint))] if judges == {"rules"} else [])]
     tables = [table("cause | samples> | what to do", rows)] if rows else []
     yield section("Why samples failed" if rows else "", "causes", *notes, *tables)
 
@@ -378,12 +382,12 @@ def _doubtful_sections(evaluation: Evaluation) -> Iterator[Section]:
         yield section("Held out", "held-out", Note(words))
     rows = [(data(sample), f"{k} of {n} runs") for sample, (k, n) in flaky_samples(evaluation).items()]
     yield section("Flaky samples: their repeats differ", "flaky", table("sample | answered in", rows))
-    given = [
+    by_several = [
         criterion.scores for run in evaluation.runs for criterion in run.grade.criteria if len(criterion.scores) > 1
     ]
-    if given:
-        same, near = (sum(max(scores) - min(scores) <= most for scores in given) for most in (0, 1))
-        of = counted(len(given), "score")
+    if by_several:
+        same, near = (sum(max(scores) - min(scores) <= most for scores in by_several) for most in (0, 1))
+        of = counted(len(by_several), "score")
         words = f"The judges give the same score for {same:,} of {of}, and differ by one point at most for {near:,}."
         yield section("Agreement of the judges", "agreement", Note(words))
 
@@ -394,18 +398,19 @@ def held_out_words(evaluation: Evaluation) -> str:
         return ""
     held = frozenset(evaluation.held_out)
     runs = complete_runs(evaluation.runs)
-    inside, outside = (
-        Rate(sum(is_answered(runs[sample]) for sample in mine), len(mine))
-        for mine in ([run for run in runs if run not in held], [run for run in runs if run in held])
+    others, held_out = (
+        Rate(sum(is_answered(runs[sample]) for sample in samples), len(samples))
+        for samples in ([name for name in runs if name not in held], [name for name in runs if name in held])
     )
-    words = f"Held out: {outside.k:,} of {counted(outside.n, 'sample')} answered, {inside.k:,} of {inside.n:,} others"
-    apart = unpaired_difference(inside, outside)
-    if apart is None:
+    words = f"Held out: {held_out.k:,} of {counted(held_out.n, 'sample')} answered, {others.k:,} of {others.n:,} others"
+    difference = unpaired_difference(others, held_out)
+    if difference is None:
         return f"{words}."
-    if apart.low <= 0 <= apart.high:
-        return f"{words} ({apart}): they cannot be distinguished."
-    better = "what was repaired helps the samples that were looked at alone" if apart.value < 0 else "they do better"
-    return f"{words} ({apart}): {better}."
+    if difference.low <= 0 <= difference.high:
+        return f"{words} ({difference}): they cannot be distinguished."
+    is_worse = difference.value < 0
+    better = "what was repaired helps the samples that were looked at alone" if is_worse else "they do better"
+    return f"{words} ({difference}): {better}."
 
 
 def flaky_samples(evaluation: Evaluation) -> dict[str, tuple[int, int]]:
@@ -421,6 +426,7 @@ def _failed_samples(evaluation: Evaluation) -> Section:
 
 
 def _cause(failed: SampleCause) -> Entry:
+    """Return a failed sample with its cause, the quotations that show it, and what to do."""
     lines: list[Line] = [prose(failed.why)] if failed.why else []
     quoted = ((failed.path, failed.line, failed.quote), (failed.other_path, failed.other_line, failed.other_quote))
     lines += [(data(place_words(path, line)), ": ", quote(text)) for path, line, text in quoted if text]

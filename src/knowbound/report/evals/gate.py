@@ -81,11 +81,11 @@ def _page(check: GateReport) -> Page:
     origin: tuple[Line, ...]
     if isinstance(run, ObserveReport):
         run = with_short_places(run)
-        entries, total, unit, about = observed_entries(run), signal_count(run), "sample", "Skill"
+        entries, total, unit, note_name = observed_entries(run), signal_count(run), "sample", "Skill"
         origin = (origin_line(run),)
     else:
         run = with_files_near(run, (run.root,))
-        entries, unit, about = by_sample.evaluation_entries(run), by_sample.counted_unit(run), "Run"
+        entries, unit, note_name = by_sample.evaluation_entries(run), by_sample.counted_unit(run), "Run"
         total = len(entries)
         origin = (prose(f"evaluation {run.id}: {by_sample.who_words(run)}"), prose(by_sample.knowledge_words(run)))
     return Page(
@@ -101,7 +101,7 @@ def _page(check: GateReport) -> Page:
             figures_section(run.gap, run.coverage, run.root, unit),
             sources(run.gap),
             uncovered(run.coverage.uncovered),
-            inventory([entry._replace(anchor="", topic="") for entry in entries], about, total),
+            inventory([entry._replace(anchor="", topic="") for entry in entries], note_name, total),
         ),
         commands=NEXT_COMMANDS,
         version=run.version,
@@ -159,4 +159,11 @@ def _audit_page(gate: GateResult) -> Page:
     lead = f"{gate_name(gate)}: {gate_outcome(gate)}."
     commands = (("knowbound audit", "the turns to look at first"),)
     totals = f"{gate.rate.n:,} audited turns"
-    return Page("check", "Gate on unsupported answers", lead, totals, (), (gates_section([gate]),), commands)
+    return Page(
+        verb="check",
+        title="Gate on unsupported answers",
+        lead=lead,
+        totals=totals,
+        sections=(gates_section([gate]),),
+        commands=commands,
+    )

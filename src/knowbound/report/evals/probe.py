@@ -106,7 +106,7 @@ def by_kind(report: ProbeReport) -> dict[QuestionSource, Rate]:
 
 
 def _page(report: ProbeReport) -> Page:
-    """Without an evaluation there is no rate, and so no watermark to show."""
+    """Return the page. Without an evaluation there is no rate, and so no watermark to show."""
     probe, evaluation = report.probe, report.evaluation
     sections = [] if probe.questions else [section("", "", Note(_NO_QUESTION))]
     if evaluation is not None:

@@ -96,12 +96,12 @@ class SampleRow(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """All its runs together."""
+        """Return the time of all its runs together."""
         return sum(run.seconds for run in self.runs)
 
     @property
     def place(self) -> str:
-        """Its line in the samples file."""
+        """Return FILE:LINE of the sample in the samples file."""
         return sample_place(self.runs[0])
 
 
@@ -138,11 +138,11 @@ def evaluation_entries(evaluation: Evaluation) -> list[InventoryEntry]:
     anchors = {row.sample: row.anchor for row in sample_rows(evaluation)}
     entries = [
         InventoryEntry(
-            replace(signal, sample=run.sample),
-            f"run {run.repeat}" if evaluation.repeat > 1 else "",
-            tuple(filter(None, (sample_place(run), place_words(signal.file, signal.line)))),
-            anchors[run.sample],
-            run.prompt,
+            signal=replace(signal, sample=run.sample),
+            note=f"run {run.repeat}" if evaluation.repeat > 1 else "",
+            places=tuple(filter(None, (sample_place(run), place_words(signal.file, signal.line)))),
+            anchor=anchors[run.sample],
+            prompt=run.prompt,
             is_run=True,
         )
         for run in evaluation.runs
@@ -199,7 +199,7 @@ def unscored(evaluation: Evaluation) -> dict[str, int]:
 
 
 def sample_place(run: SampleRun) -> str:
-    """The line of the samples file."""
+    """Return FILE:LINE of a run's sample in the samples file."""
     return place_words(run.file, run.line)
 
 
@@ -228,7 +228,7 @@ def who_words(evaluation: Evaluation) -> str:
 
 
 def knowledge_words(evaluation: Evaluation) -> str:
-    """Which knowledge this is about."""
+    """Return in one line the knowledge base, its version, its commit and the number of its files."""
     commit = "not in git"
     if evaluation.commit:
         subject = f" “{evaluation.subject}”" if evaluation.subject else ""
@@ -244,7 +244,7 @@ def commit_words(head: EvaluationHead) -> str:
 
 
 def change_words(change: KnowledgeChange) -> str:
-    """Which knowledge files were added, changed and removed, a line for each."""
+    """Return the knowledge files that were added, changed and removed, a line for each kind of change."""
     parts = (("added", change.added), ("rewritten", change.changed), ("removed", change.removed))
     return "\n".join(
         f"{name}: {', '.join(paths[:_FILES])}{f' and {len(paths) - _FILES} more' if len(paths) > _FILES else ''}"
@@ -255,10 +255,11 @@ def change_words(change: KnowledgeChange) -> str:
 
 def cost_words(evaluation: Evaluation) -> str:
     """The cost, and how many runs do not report theirs."""
-    silent = sum(run.usd is None for run in evaluation.runs)
+    unreported = sum(run.usd is None for run in evaluation.runs)
     if evaluation.usd is None:
         return "cost unknown"
-    return f"{money(evaluation.usd)} and {counted(silent, 'run')} of unknown cost" if silent else money(evaluation.usd)
+    known = money(evaluation.usd)
+    return f"{known} and {counted(unreported, 'run')} of unknown cost" if unreported else known
 
 
 def ending_words(row: SampleRow) -> str:
@@ -286,5 +287,5 @@ def assertion_words(grade: AssertionGrade) -> str:
 
 
 def head_fields(evaluation: Evaluation) -> dict[str, object]:
-    """Which test set, which knowledge, who answered, and the figures."""
+    """Return as JSON the test set, the executor, the knowledge and the figures."""
     return fields(evaluation, _HEAD) | {"knowledge": fields(evaluation, _KNOWLEDGE)}

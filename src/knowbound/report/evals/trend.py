@@ -72,7 +72,7 @@ def trend_page(trend: Trend, version: str) -> Page:
     totals = (counted(len(trend.rows), "evaluation"), counted(sets, "test set"), left)
     shown = Figures((*gap_figures(newest.gap), coverage_figure(newest.coverage, newest.root)))
     # Two evaluations compare only where they have one test set.
-    again = sum(row.head.series == newest.series for row in trend.rows) > 1
+    has_comparable = sum(row.head.series == newest.series for row in trend.rows) > 1
     return Page(
         verb="trend",
         title="Trend of the gap rate",
@@ -84,12 +84,12 @@ def trend_page(trend: Trend, version: str) -> Page:
             *(_panel(panel, f"chart-{at}", newest.watermark) for at, panel in enumerate(trend.panels, 1)),
             _evaluations(trend),
         ),
-        commands=NEXT_COMMANDS if again else NEXT_COMMANDS[:1],
+        commands=NEXT_COMMANDS if has_comparable else NEXT_COMMANDS[:1],
         version=version or newest.version,
     )
 
 
-def _panel(panel: Panel, name: str, shown: Watermark) -> Section:
+def _panel(panel: Panel, name: str, shown_above: Watermark) -> Section:
     """Show the chart of a samples file, the direction of each series, and its watermark if not shown above."""
     head = panel.rows[-1].head
     asked = " (questions of probe)" if head.origin is Origin.PROBED else ""
@@ -103,7 +103,7 @@ def _panel(panel: Panel, name: str, shown: Watermark) -> Section:
         days = days_in_use([row.head for row in series.rows])
         rows.append(("Age", f"in use since {series.rows[0].head.made[:10]}, {counted(days, 'day')}"))
         parts.append(facts([*rows, *([("Note", series.nudge)] if series.nudge else [])]))
-        if series.last.watermark != shown:
+        if series.last.watermark != shown_above:
             parts.append(Mark(series.last.watermark))
     return section(f"Gap rate on {head.watermark.path}{asked}, with its 95% interval", name, *parts)
 

@@ -72,7 +72,7 @@ def _topic(topic: Topic) -> _Annotation:
 
 
 def _sample(row: SampleRow) -> _Annotation | None:
-    """The worst thing about a sample is in the title; the message has all."""
+    """Return the findings on a sample with the worst as title; None without a finding."""
     lines = [
         f"[{TYPE_NAMES[signal.type]}] {STATUS_NAMES[signal.status]}: {signal_words(signal)}" for signal in row.signals
     ]
@@ -92,14 +92,15 @@ def _sample(row: SampleRow) -> _Annotation | None:
     return _Annotation(level, title, shorten("\n".join(lines), _LONGEST), row.place)
 
 
-def _commands(found: Iterable[_Annotation], said: str, mark: Watermark) -> str:
-    listed, shown, left = list(found), [], []
+def _commands(annotations: Iterable[_Annotation], summary: str, mark: Watermark) -> str:
+    """Return the annotations that GitHub shows, and a last notice with the headline and the number left out."""
+    listed, shown, left = list(annotations), [], []
     for level, room in (("error", SHOWN_PER_LEVEL), ("warning", SHOWN_PER_LEVEL), ("notice", SHOWN_PER_LEVEL - 1)):
         of_level = [annotation for annotation in listed if annotation.level == level]  # the last notice is kept free
         shown += of_level[:room]
         left += [counted(len(of_level) - room, level)] if of_level[room:] else []
     more = f"\nNot shown, GitHub takes {SHOWN_PER_LEVEL} of each: {', '.join(left)}." if left else ""
-    shown.append(_Annotation("notice", "Knowledge gaps", f"{said}{more}\n{mark}"))
+    shown.append(_Annotation("notice", "Knowledge gaps", f"{summary}{more}\n{mark}"))
     return "".join(command(*annotation) + "\n" for annotation in shown)
 
 
@@ -115,5 +116,5 @@ def command(level: str, title: str, message: str, place: str = "") -> str:
 
 
 def _data(text: str) -> str:
-    """No text can begin a line, and so none can be a command."""
+    """Return a text escaped so that no part of it begins a line and becomes a command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

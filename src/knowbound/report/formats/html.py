@@ -38,6 +38,7 @@ _ELEMENTS: dict[str, str] = {
 def render_html(page: Page) -> str:
     """The whole page, with the watermark above the figures and at the foot."""
     style, script = asset("report.css"), asset("report.js")
+    # The first watermark is repeated at the foot.
     mark = next((part for section in page.shown for part in section.parts if isinstance(part, kinds.Mark)), None)
     return Template(asset("report.html")).substitute(
         lang=language(),
@@ -176,7 +177,7 @@ def _card(figure: kinds.Figure) -> str:
 def _table(part: Table) -> str:
     """All rows. On a phone they become blocks; the roles keep them a table for screen readers."""
     heads = "".join(
-        f'<th role="columnheader" scope="col"{_numbers(column.right)}>{_text(column.name)}</th>'
+        f'<th role="columnheader" scope="col"{_number_class(column.right)}>{_text(column.name)}</th>'
         for column in part.columns
     )
     return (
@@ -188,14 +189,14 @@ def _table(part: Table) -> str:
 def _row(row: kinds.Row, part: Table) -> str:
     first, *others = map(line_html, row.cells)
     cells = "".join(
-        f'<td role="cell" data-label="{_text(column.name)}"{_numbers(column.right)}><span>{cell}</span></td>'
+        f'<td role="cell" data-label="{_text(column.name)}"{_number_class(column.right)}><span>{cell}</span></td>'
         for column, cell in zip(part.columns[1:], others, strict=True)
     )
     named = f' id="{row.anchor}"' if row.anchor else ""
     return f'<tr role="row"{named}><th role="rowheader" scope="row">{first}</th>{cells}</tr>'
 
 
-def _numbers(right: bool) -> str:
+def _number_class(right: bool) -> str:
     return ' class="number"' if right else ""
 
 

@@ -74,6 +74,7 @@ def fields(value: object, keys: str) -> dict[str, object]:
 
 @cache
 def _parsed(keys: str) -> tuple[Key, ...]:
+    """Parse the notation of `fields`: what parentheses enclose are the inner keys of the key before them."""
     levels: list[list[Key]] = [[]]
     for token in _TOKENS.findall(keys):
         if token == "(":
@@ -88,6 +89,7 @@ def _parsed(keys: str) -> tuple[Key, ...]:
 
 
 def _chosen(value: object, key: Key) -> object:
+    """Return the attribute that a key names, with its inner keys alone if it has any."""
     for name in key.path:
         value = None if value is None else getattr(value, name)
     if key.is_optional and not value:
@@ -96,6 +98,7 @@ def _chosen(value: object, key: Key) -> object:
 
 
 def _picked(value: object, keys: tuple[Key, ...]) -> object:
+    """Return these keys of a value, or of each value in a list or a mapping."""
     if value is None:
         return None
     if isinstance(value, dict):

@@ -156,6 +156,7 @@ def gates_junit(gates: Iterable[GateResult], made: str, mark: Watermark, about: 
 
 
 def _skill(row: SkillRow, entries: list[InventoryEntry]) -> JunitCase:
+    """Return the testcase of a skill: it fails where the open band is red, and is skipped with too few samples."""
     gap = row.gap
     words = f"open rate {gap.open}, gap rate {gap.rate}, open band {wording.band_words(gap, gap.open_band)}"
     case = JunitCase(row.name, out=words)

@@ -79,6 +79,7 @@ def with_files_near(value: _Value, folders: Iterable[str]) -> _Value:
         if not isinstance(part, msgspec.Struct):
             return part
         fields = {name: moved(getattr(part, name)) for name in part.__struct_fields__}
+        # "file" is the name of a file only beside a line; elsewhere it may be anything.
         files = {name: near(fields[name], tops) for name in ("file", "trace") if name in fields and "line" in fields}
         return msgspec.structs.replace(part, **(fields | files))
 
@@ -102,6 +103,7 @@ def cells(text: str) -> int:
 
 
 def _cells_of(character: str) -> int:
+    """Return the columns of a character: none for joiners and accents, two for wide ones."""
     if character in "\u200c\u200d" or combining(character):
         return 0
     return 2 if east_asian_width(character) in "WF" else 1
@@ -119,6 +121,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def _head(text: str, width: int) -> str:
+    """Return the start of the text that fits into so many columns."""
     taken = 0
     for at, character in enumerate(text):
         taken += _cells_of(character)

@@ -140,7 +140,7 @@ def _results(entries: Iterable[InventoryEntry]) -> list[_Fields]:
     results = []
     for entry in entries:
         print_ = fingerprint(entry.signal)
-        seen[print_] += 1
+        seen[print_] += 1  # equal signals are numbered: a fingerprint stands for one result
         results.append(_result(entry, f"{print_}:{seen[print_]}"))
     return results
 
@@ -172,7 +172,7 @@ def _result(entry: InventoryEntry, print_: str) -> _Fields:
 
 
 def fingerprint(signal: Signal) -> str:
-    """Over the sample, the source, and the words searched for or said: the same wherever the lines move."""
+    """Return a hash of the sample, the source and the words searched for or said: moved lines do not change it."""
     words = (signal.query or signal.text).casefold().split()
     said = " ".join(sorted(words) if signal.query else words)  # the order of search words says nothing
     parts = "\0".join((signal.sample, signal.type, said))
@@ -186,7 +186,7 @@ def _note(level: str, text: str, places: Iterable[str] = ()) -> _Fields:
 
 
 def _message(text: str) -> str:
-    """Text of a trace is no link and no placeholder (SARIF 2.1.0, sections 3.11.5 and 3.11.6)."""
+    """Return a text in which nothing is a link or a placeholder (SARIF 2.1.0, sections 3.11.5 and 3.11.6)."""
     return re.sub(r"\{(\d+)\}", r"{{\1}}", text.replace("](", "] ("))
 
 

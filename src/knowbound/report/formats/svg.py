@@ -182,6 +182,7 @@ def _placed(chart: MetricChart) -> list[WindowPoint]:
 
 
 def _dates(points: Sequence[WindowPoint]) -> Iterator[str]:
+    """Label the first and the last day, and days between them where there are more."""
     steps = min(_DATES, len(points))
     for at in range(steps):
         point = points[round(at * (len(points) - 1) / max(1, steps - 1))]
@@ -190,6 +191,7 @@ def _dates(points: Sequence[WindowPoint]) -> Iterator[str]:
 
 
 def _legs(points: Sequence[WindowPoint], legs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Mark where each leg of the rollout began: at the first window that ends on that day or later."""
     for day, name in legs:
         x = next((point.x for point in points if point.date >= day), None)
         if x is not None:
@@ -226,6 +228,7 @@ class _Plot:
             yield text(_RIGHT, self.y(share) - 4, "kill line", size=10, fill="soft", anchor="end")
 
     def line(self, run: Sequence[WindowPoint]) -> Iterator[str]:
+        """Draw neighbouring windows as a line with its band; a single window as its interval."""
         spans = [(point.x, *(point.rate.interval or (0.0, 0.0))) for point in run]
         if len(run) > 1:
             yield area(spans, self.y, 0.35)

@@ -18,8 +18,8 @@ from knowbound.report.sections import Entry, Inline, Line, Page, Part, Section, 
 from knowbound.report.words import more_words, warning_lines
 from knowbound.text.printable import counted
 
-_NARROWEST, _ROOMY = 60, 96  # columns
-_NARROW_CELL, _NARROW_LAST = 12, 24
+_NARROWEST, _ROOMY = 60, 96  # columns: the least that a page takes; where bars are drawn longer
+_NARROW_CELL, _NARROW_LAST = 12, 24  # columns that a cell, and the last cell of a row, keep when a table is narrowed
 _MOST_LINES = 6  # of one text; a line below an entry has half as many
 _GAP = "  "
 _PAINT = re.compile(r"\x1b\[\d+m")
@@ -148,7 +148,7 @@ class _Terminal:
             yield (start if at == 0 else indent) + row
 
     def _wrapped(self, line: Line, tone: str = "", most: int = _MOST_LINES) -> Iterator[str]:
-        """A text in lines; one without a space can only be copied whole. Tones need a line that fits."""
+        """Yield a text in lines; without a space it stays whole. Tones inside it are kept if one line holds it."""
         text = words(line)
         if cells(text) <= self.width or " " not in text:
             yield self._paint(text, tone) if tone else "".join(self._inline(piece) for piece in inlines(line))
@@ -159,17 +159,11 @@ class _Terminal:
         return self._paint(_plain_inline(piece), piece.tone) if isinstance(piece, Span) else _plain_inline(piece)
 
     def _table(self, part: Table) -> Iterator[str]:
-        """Lay out a table: drops optional columns without room, then wraps the last column and cuts other columns."""
-        rows, columns, kept = part.rows[: part.shown], part.columns, list(range(len(part.columns)))
+        """Yield the heads and the rows of a table; a long last cell is wrapped, other cells are cut."""
+        rows, columns = part.rows[: part.shown], part.columns
         texts = [[column.name for column in columns], *([words(cell) for cell in row.cells] for row in rows)]
-        widths = [max(map(cells, column)) for column in zip(*texts, strict=True)]
-        narrowed = [*widths[:-1], min(widths[-1], _NARROW_LAST)]
-        while _total(narrowed, kept) > self.width and any(columns[at].optional for at in kept):
-            kept.remove(max(kept, key=lambda at: columns[at].optional))
+        kept, widths = self._fitting_columns(columns, texts)
         *others, last = kept
-        narrow = ((at, _NARROW_CELL) for at in sorted(others, key=lambda at: -widths[at]))
-        for at, least in ((last, _NARROW_LAST), *narrow, (last, _NARROW_CELL)):
-            widths[at] -= max(0, min(_total(widths, kept) - self.width, widths[at] - least))
         if any(columns[at].name for at in kept):
             heads = (pad(texts[0][at], widths[at], right=columns[at].right) for at in kept)
             yield self._paint(_GAP.join(heads).rstrip(), Tone.SOFT)
@@ -183,6 +177,18 @@ class _Terminal:
             yield from (" " * (_total(widths, others) + len(_GAP)) + more for more in below)
         if left := len(part.rows) - len(rows):
             yield self._paint(more_words(left, part.hint), Tone.SOFT)
+
+    def _fitting_columns(self, columns: Sequence[kinds.Column], texts: list[list[str]]) -> tuple[list[int], list[int]]:
+        """Return the shown columns, and the width of every column: drops optional ones, then narrows the widest."""
+        kept, widths = list(range(len(columns))), [max(map(cells, column)) for column in zip(*texts, strict=True)]
+        narrowed = [*widths[:-1], min(widths[-1], _NARROW_LAST)]
+        while _total(narrowed, kept) > self.width and any(columns[at].optional for at in kept):
+            kept.remove(max(kept, key=lambda at: columns[at].optional))
+        *others, last = kept
+        narrow = ((at, _NARROW_CELL) for at in sorted(others, key=lambda at: -widths[at]))
+        for at, least in ((last, _NARROW_LAST), *narrow, (last, _NARROW_CELL)):
+            widths[at] -= max(0, min(_total(widths, kept) - self.width, widths[at] - least))
+        return kept, widths
 
     def _cell(self, cell: Line, text: str, width: int) -> str:
         """Render a cell in its tones if it fits, else cut and without tones."""

@@ -28,6 +28,7 @@ WIDTH, HEIGHT = 1000, 498
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 984.0, 108.0, 378.0  # the plot
 _LABEL = 68.0  # room for a commit and its date
 _STORY, _CHARACTER = 84.0, 6.2  # least room for what was added, and for one character of it
+_HASH = 62.0  # room for a hash on either side of a break
 _WHISKERS = 40  # above so many points the band alone shows the intervals
 
 
@@ -39,7 +40,7 @@ class EvaluationPoint(NamedTuple):
 
     @property
     def value(self) -> float | None:
-        """Its gap rate."""
+        """The gap rate; None if it is unknown."""
         return self.row.head.gap.rate.value
 
     @property
@@ -74,13 +75,13 @@ def trend_svg(panel: Panel, style: str = "") -> str:
 
 
 def trend_svg_file(panel: Panel) -> str:
-    """The same as a file of its own, with the colours of the report."""
+    """Return the chart as a file of its own, with the colours of the report."""
     colours = asset("report.css").partition("\n* {")[0]  # the variables, light and dark
     return trend_svg(panel, f"<style>{colours} svg {{ background: var(--paper); }}</style>")
 
 
 def trend_png(panel: Panel) -> bytes:
-    """The same as a picture, in the light colours; drawn by resvg, which knows no variables of CSS."""
+    """Return the chart as a picture in light colours, drawn by resvg, which knows no variables of CSS."""
     try:
         resvg = import_module("resvg_py")
     except ImportError:
@@ -147,11 +148,11 @@ def _breaks(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
             continue
         x = (before.x + after.x) / 2
         old, new = (point.row.head.watermark.sha256_8 for point in (before, after))
-        at = min(x, WIDTH - 62)  # where the hashes are
-        row = next((row for row, taken in enumerate(free) if at - 62 >= taken), None)
+        at = min(x, WIDTH - _HASH)  # where the hashes are
+        row = next((row for row, taken in enumerate(free) if at - _HASH >= taken), None)
         names = ""
         if row is not None:
-            free[row] = at + 62
+            free[row] = at + _HASH
             y = _TOP - 8 - 15 * row
             names = text(at - 6, y, old, size=11, fill="red", anchor="end", mono=True)
             names += text(at + 6, y, new, size=11, fill="red", mono=True)
@@ -170,7 +171,7 @@ def _changes(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
                 yield f"<g><title>{escape(began)}</title>{_triangle(point.x, _BOTTOM + 4)}</g>"
             continue
         words = str(change)
-        half = 4.0 + 3.4 * len(words)
+        half = 4.0 + 3.4 * len(words)  # of the width of the words
         label = ""
         if point.x + half <= room:
             room = point.x - half - 4
@@ -223,6 +224,7 @@ def _runs(placed: Sequence[EvaluationPoint]) -> list[list[EvaluationPoint]]:
 
 
 def _line(run: Sequence[EvaluationPoint], *, whiskers: bool) -> Iterator[str]:
+    """Draw neighbouring points as a line with its band; a single point gets whiskers in any case."""
     spans = [(point.x, *(point.row.head.gap.rate.interval or (0.0, 0.0))) for point in run]
     if len(run) > 1:
         yield area(spans, _y, 0.3)
@@ -235,6 +237,7 @@ def _line(run: Sequence[EvaluationPoint], *, whiskers: bool) -> Iterator[str]:
 
 
 def _points(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
+    """Draw every known rate as a point, and an unknown one as a question mark where there is room."""
     few = len(placed) <= _WHISKERS
     room = 0.0  # for the next question mark
     for point in placed:
@@ -283,7 +286,7 @@ def _belongs_below(run: Sequence[EvaluationPoint], at: int) -> bool:
     """Report whether a label belongs below its point: in a valley, where the line passes above, and at the top."""
     value = run[at].value or 0.0
     is_valley = 0 < at < len(run) - 1 and all((run[near].value or 0.0) > value for near in (at - 1, at + 1))
-    return value > 0.95 or (is_valley and value > 0.12)
+    return value > 0.95 or (is_valley and value > 0.12)  # near the axis there is no room below
 
 
 def _triangle(x: float, y: float) -> str:

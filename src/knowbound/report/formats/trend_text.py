@@ -60,6 +60,7 @@ def _level(share: float) -> int:
 
 
 def _cell(row: TrendRow | None, level: int, wide: int) -> str:
+    """Return one level of an evaluation's column: its mark in the middle of the ground."""
     if row is None:
         return _BREAK
     ground = "┈" if level == _level(NEAR_ZERO) else "─" if level == 0 else " "
@@ -68,6 +69,7 @@ def _cell(row: TrendRow | None, level: int, wide: int) -> str:
 
 
 def _mark(row: TrendRow, level: int) -> str:
+    """Return the part of a rate and its interval that falls on this level; "" if none does."""
     rate = row.head.gap.rate
     if rate.value is None or rate.interval is None:
         return "?" if level == 0 else ""

@@ -95,7 +95,7 @@ def figures_line(gap: GapFigures, coverage: Coverage) -> Section:
 
 
 def _coverage_words(coverage: Coverage) -> Line:
-    """Over how many sessions, and the files that clients load by themselves: a figure of their own."""
+    """Return the number of sessions, and the files that clients load by themselves, which coverage does not count."""
     over = say("over {} in this root", counted(coverage.sessions, "session")) if coverage.sessions else ""
     files = coverage.loaded[:_LOADED_SHOWN]
     more = say(" and {} more", len(coverage.loaded) - len(files)) if len(coverage.loaded) > len(files) else ""
@@ -190,13 +190,14 @@ def band_span(gap: GapFigures, shown: Band | None) -> Span:
 
 
 def sources(gap: GapFigures, *, built_in: bool = False) -> Section:
-    """Section 7.3: the signals by their source; `built_in`: the built-in executor answered, not an agent."""
+    """List the signals by source (section 7.3); `built_in`: the built-in executor answered, not an agent."""
     gaps = {type_: source.gap for type_, source in SOURCES.items()}
     meanings = gaps | ({SignalType.FAILED_SEARCH: wording.UNMATCHED} if built_in else {})
     most = max(gap.by_type.values(), default=0) or 1
     rows = []
     for type_, name in wording.TYPE_NAMES.items():
         number, is_search = gap.by_type.get(type_, 0), type_ in wording.SEARCHES
+        # Where no tool call left a trace, no failed search can be counted.
         shown = "unknown" if is_search and not number and gap.unseen == gap.rate.n > 0 else f"{number:,}"
         rows.append((Span(name, type_), shown, Bar(number / most, type_), meanings[type_]))
     missing = wording.UNMATCHED if built_in else "it is missing, or not where they look"
@@ -211,7 +212,7 @@ def _open_soft_words(gap: GapFigures) -> str:
 
 
 def _classification_words(gap: GapFigures, missing: str) -> str:
-    """Section 7.3: mostly what the agent said, or mostly what it searched for, which `missing` explains."""
+    """Say if signals are mostly what agents said or what they searched for (section 7.3); `missing` explains these."""
     searched = sum(gap.by_type[type_] for type_ in wording.SEARCHES)
     said = sum(gap.by_type.values()) - searched
     if not searched and not said:
@@ -247,25 +248,25 @@ def missed_searches(found: Iterable[MissedSearch], entries: Sequence[InventoryEn
 
 
 def uncovered(paths: Sequence[str], meaning: str = "") -> Section:
-    """Section 8: natural candidates for new samples."""
+    """List the knowledge files that nobody reached: natural candidates for new samples (section 8)."""
     title = say("{} not reached", counted(len(paths), "knowledge file"))
     notes = (Note(soft(meaning)),) if meaning else ()
     return section(title, "uncovered", *notes, listing(map(data, paths), hint="--format json"), folded_in=LONG)
 
 
-def inventory(entries: Sequence[InventoryEntry], about: str, total: int = 0) -> Section:
-    """Section 7.2: what to write down next. `about` is what the note of an entry names."""
-    asked: set[str] = set()
+def inventory(entries: Sequence[InventoryEntry], note_name: str, total: int = 0) -> Section:
+    """List the gaps to write down (section 7.2). `note_name` says what the notes of the entries are: Skill or Run."""
+    asked: set[str] = set()  # samples whose prompt is shown: each once, at its first gap
     shown = []
     for number, entry in enumerate(entries, 1):
         is_first = entry.signal.sample not in asked
         asked.add(entry.signal.sample)
-        shown.append(_entry(entry, f"gap-{number}", about, entry.prompt if is_first else ""))
+        shown.append(_entry(entry, f"gap-{number}", note_name, entry.prompt if is_first else ""))
     title = say("Gap inventory: {}", counted(max(total, len(shown)), "signal"))
-    return section(title, "inventory", listing(shown, 15, "--format jsonl", total), folded_in=LONG)
+    return section(title, "inventory", listing(shown, shown=15, hint="--format jsonl", total=total), folded_in=LONG)
 
 
-def _entry(entry: InventoryEntry, anchor: str, about: str, prompt: str) -> Entry:
+def _entry(entry: InventoryEntry, anchor: str, note_name: str, prompt: str) -> Entry:
     signal = entry.signal
     label = entry.label or (
         "Sample ",
@@ -276,7 +277,7 @@ def _entry(entry: InventoryEntry, anchor: str, about: str, prompt: str) -> Entry
     )
     filters = [("Source", signal.type.value, wording.TYPE_NAMES[signal.type])]
     filters += [("Status", signal.status.value, wording.STATUS_NAMES[signal.status])]
-    filters += [(about, entry.note, entry.note)] if entry.note else []
+    filters += [(note_name, entry.note, entry.note)] if entry.note else []
     return Entry(
         (*inlines(label), " / ", *kind_words(signal)),
         tuple(_said(signal, prompt)),

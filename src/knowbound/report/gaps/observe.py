@@ -116,6 +116,7 @@ def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...], answers:
 
 
 def _rest(report: ObserveReport) -> tuple[Section, ...]:
+    """Return the sections that only the full report has."""
     skills = table(
         "skill | samples> | open rate | ?2 | gap rate> | coverage> | open band | confidence?1",
         map(_skill, report.skills),
@@ -139,9 +140,9 @@ def observed_entries(report: ObserveReport) -> list[InventoryEntry]:
     topics = {topic.id for topic in report.topics}
     return [
         InventoryEntry(
-            signal,
-            skill := report.skill_of.get(signal.sample, ""),
-            tuple(filter(None, [place_words(signal.file, signal.line)])),
+            signal=signal,
+            note=(skill := report.skill_of.get(signal.sample, "")),
+            places=tuple(filter(None, [place_words(signal.file, signal.line)])),
             label=(data(skill) or "a sample", say(", turn {}", signal.turn)),
             topic=f"topic-{signal.topic}" if signal.topic in topics else "",
         )
@@ -155,7 +156,7 @@ def signal_count(report: ObserveReport) -> int:
 
 
 def with_short_places(report: ObserveReport) -> ObserveReport:
-    """The watermark names the folder once; the lines below it need not repeat it."""
+    """Return a report whose places do not repeat the folder that its watermark names."""
     if len(report.places) != 1:
         return report
     skipped = [replace(skip, path=near(skip.path, report.places)) for skip in report.skipped_examples]
@@ -177,7 +178,7 @@ def _totals(report: ObserveReport) -> str:
 
 
 def origin_line(report: ObserveReport) -> Line:
-    """Which agents the traces are of, what was filtered, and when; the watermark says where they are."""
+    """Return the agents, the filters and the time of a report; the watermark says where its traces are."""
     agents = ", ".join(f"{agent} {sessions:,}" for agent, sessions in report.agents.items())
     filters = ", ".join(f"{name} {value}" for name, value in report.filters.items())
     only = ("filter: ", prose(filters)) if filters else ""

@@ -57,7 +57,7 @@ def first_topics(report: ObserveReport, hint: str) -> Section:
         words = say(_TOO_SMALL, counted(len(report.topics), "topic")) if report.topics else _NOTHING
         return section("What to write down", "topics", Note(words))
     shown = [topic for topics in first.values() for topic in topics]
-    parts: list[Part] = [Note(soft(words)) for words in (_about(report, shown), hint) if words]
+    parts: list[Part] = [Note(soft(words)) for words in (_count_words(report, shown), hint) if words]
     for project, topics in first.items():
         if len(first) > 1:
             sessions = report.projects.get(project)
@@ -70,7 +70,7 @@ def other_topics(report: ObserveReport) -> Section:
     """The topics after those that a report opens with."""
     first = {topic.id for topics in opening(report).values() for topic in topics}
     several = len(report.projects) > 1
-    entries = (_entry(topic, report, named=several) for topic in report.topics if topic.id not in first)
+    entries = (_entry(topic, report, shows_project=several) for topic in report.topics if topic.id not in first)
     return section("More topics", "more-topics", listing(entries, hint="--format json"))
 
 
@@ -95,9 +95,9 @@ def opening(report: ObserveReport) -> dict[str, list[Topic]]:
     Over several projects: that of the root, where it has sessions, and those with the most sessions.
     """
     here = project_name(report.root)
-    most = sorted(report.projects, key=lambda name: (name != here, -report.projects[name]))
+    projects = sorted(report.projects, key=lambda name: (name != here, -report.projects[name]))
     found: dict[str, list[Topic]] = {
-        name: [] for name in most or dict.fromkeys(topic.project for topic in report.topics)
+        name: [] for name in projects or dict.fromkeys(topic.project for topic in report.topics)
     }
     for topic in report.topics:
         if topic.saves >= WORTH:
@@ -111,7 +111,8 @@ def is_new(topic: Topic, report: ObserveReport) -> bool:
     return bool(report.last_look) and topic.last > report.last_look.removesuffix("Z")
 
 
-def _about(report: ObserveReport, first: Sequence[Topic]) -> str:
+def _count_words(report: ObserveReport, first: Sequence[Topic]) -> str:
+    """Say how many topics are shown of all, and how many of them are new since the last look."""
     total = len(report.topics)
     fresh, day = sum(is_new(topic, report) for topic in first), report.last_look[:10]
     since = say("; {} of them new since {}", fresh or translated("none"), day) if day else ""
@@ -120,18 +121,19 @@ def _about(report: ObserveReport, first: Sequence[Topic]) -> str:
     return say("{}, by what writing them down would save{}.", counted(total, "topic"), since)
 
 
-def _entry(topic: Topic, report: ObserveReport, *, named: bool = False) -> Entry:
+def _entry(topic: Topic, report: ObserveReport, *, shows_project: bool = False) -> Entry:
     new = Span("new", Tone.PILL) if is_new(topic, report) else ""
     head = joined((Span(shortened(topic.title, _TITLE), Tone.TITLE), soft(topic.id), new))
     places = tuple(place_words(example.file, example.line) for example in topic.examples)
     gap = next((at for at, signal in enumerate(report.inventory, 1) if signal.topic == topic.id), 0)
     link = Span("in the inventory", Tone.SOFT, f"gap-{gap}") if gap else ""
-    cost = joined((cost_words(topic), endings_words(topic), _project(topic.project) if named else ""))
+    cost = joined((cost_words(topic), endings_words(topic), _project(topic.project) if shows_project else ""))
     more = joined((Fold("where it was seen", places), link), " ")
     return Entry(head, (cost, *_words(topic)), more=more, anchor=f"topic-{topic.id}")
 
 
 def _words(topic: Topic) -> Iterator[Line]:
+    """Yield the agent's words, the user's correction, the best answers and the proposed line."""
     if topic.said and topic.said != topic.title:
         yield "the agent: ", quote(shortened(_MARKS.sub("", topic.said), _QUOTE))
     if topic.correction:

@@ -66,7 +66,7 @@ def _verdict(found: FloorCalibration) -> str:
         return "Undecided: too few labelled prompts"
     if found.recommended is None:
         return "No floor gives what is wanted"
-    if _same(found.recommended, found.present):
+    if _is_same_setting(found.recommended, found.present):
         return "The present settings are the recommended ones"
     return f"Recommended: floor {_setting(found.recommended)} (now {_setting(found.present)})"
 
@@ -75,7 +75,7 @@ def _setting(point: FloorPoint) -> str:
     return f"{point.floor:.2f}, {counted(point.most_items, 'item')}"
 
 
-def _same(point: FloorPoint, other: FloorPoint) -> bool:
+def _is_same_setting(point: FloorPoint, other: FloorPoint) -> bool:
     return (point.floor, point.most_items) == (other.floor, other.most_items)
 
 
@@ -91,7 +91,7 @@ def _what_to_do(found: FloorCalibration) -> Iterator[Line]:
     elif found.recommended is None:
         yield f"No floor gives {wanted}. Look at the prompts below: an item may be too general, or a label wrong."
         yield "A lower --precision or --left-alone shows what a floor can give."
-    elif _same(found.recommended, found.present):
+    elif _is_same_setting(found.recommended, found.present):
         yield f"Nothing to change: this floor gives {wanted}, and none that does gives more prompts a right item."
     else:
         yield "Put this into knowbound.toml:"
@@ -110,11 +110,12 @@ def _figures(found: FloorCalibration) -> Table:
 
 
 def _curve(points: Sequence[FloorPoint], found: FloorCalibration) -> Table:
+    """Return a row for each setting with its rates; the present and the recommended setting are marked."""
     named = (("now", found.present), ("recommended", found.recommended))
     rows = []
     for point in points:
         rates = (rate_cell(rate, interval=False, none="–") for rate in (point.right, point.on_topic, point.left_alone))
-        marks = ", ".join(name for name, other in named if other is not None and _same(point, other))
+        marks = ", ".join(name for name, other in named if other is not None and _is_same_setting(point, other))
         rows.append((f"{point.floor:.2f}", str(point.most_items), str(point.prompts.k), *rates, marks))
     return table("floor> | items> | prompts> | right injected> | on topic> | left alone> |", rows)
 

@@ -62,7 +62,8 @@ def _page(page: ItemQuality) -> Page:
         verdict = f"judged {counted(counts.judged, 'time')}: {', '.join(parts)}"
     totals: Line = ("item ", data(page.id), f": {verdict}")
     sections = tuple(item_sections(page, is_whole=True))
-    return Page("quality status", f"Item {page.id}", "What agents made of it.", totals, (), sections, (), page.version)
+    title, lead = f"Item {page.id}", "What agents made of it."
+    return Page(verb="quality status", title=title, lead=lead, totals=totals, sections=sections, version=page.version)
 
 
 def anchor_of(id_: str) -> str:
@@ -109,10 +110,10 @@ def _facts(page: ItemQuality) -> Iterator[tuple[str, Line]]:
         yield "Cost", f"about {page.tokens:,} tokens injected"
     if saving := page.saving:
         sides = ((saving.calls_before, saving.turns_before), (saving.calls_after, saving.turns_after))
-        said = [
+        averages = [
             f"{calls / turns:.2f} a turn ({calls:,} in {turns:,})" if turns else "unknown" for calls, turns in sides
         ]
-        yield "Saving", f"calls with its words: {said[0]} before it was injected, {said[1]} after; not causal"
+        yield "Saving", f"calls with its words: {averages[0]} before it was injected, {averages[1]} after; not causal"
     if page.fault:
         yield "Fault", page.fault.fault
         yield "Next", joined(map(data, page.fault.commands), " or ")
@@ -172,6 +173,7 @@ def render_suggestions(waiting: Sequence[Suggestion], format: PageFormat, **layo
 
 
 def _row(suggestion: Suggestion) -> dict[str, object]:
+    """Return a suggestion as JSON, without the fields that only its acceptance needs."""
     row: dict[str, object] = msgspec.to_builtins(suggestion)
     del row["record"], row["answer"], row["content_sha"]
     return row | {"draft": suggestion.draft or None, "missing": suggestion.missing or None}

@@ -16,9 +16,9 @@ from knowbound.report.words import place_words, rate_cell
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
-_SHOWN = 5
+_SHOWN = 5  # entries
 _ENOUGH = 3  # injections of one piece before it is called useless
-_FIRST_WORDS = 120
+_FIRST_WORDS = 120  # characters
 
 
 class ScoredSource(msgspec.Struct, frozen=True):

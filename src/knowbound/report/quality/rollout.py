@@ -120,11 +120,11 @@ def rollout_row(status: RolloutStatus) -> Iterator[tuple[str, Line]]:
     """Return the row on the screen of `quality status`: the leg, a reverted leg, and the reason of the reversal."""
     leg = f"leg {status.current.leg.number}{_since(status)}: {_leg_words(status.current.leg)}"
     yield "Rollout", joined((leg, _outlook(status)))
-    if open_ := _open(status):
+    if open_ := _open_criteria(status):
         first, *others = open_
-        wanted = f", wanted {_wanted(first)}" if _wanted(first) else ""
+        wanted = f", wanted {_limit_words(first)}" if _limit_words(first) else ""
         more = f"{len(others)} more: " if others else ""
-        words = f"{_words(first.name)}, now {_now(first) or 'unknown'}{wanted}"
+        words = f"{_criterion_words(first.name)}, now {_value_words(first) or 'unknown'}{wanted}"
         yield "Open", joined((words, (more, data("knowbound quality rollout"))))
     if before := status.state.baselines.get(1):
         known = [(metric, rate) for metric, rate in before.rates.items() if rate.n]
@@ -141,10 +141,10 @@ def tripped_lines(monitors: tuple[Monitor, ...]) -> Iterator[Line]:
     for monitor in monitors:
         if monitor.tripped:
             name, _, answer = _MODES[monitor.mode]
-            yield joined(((Span(name, Tone.BAD), f" {_number(monitor)}".rstrip()), answer))
+            yield joined(((Span(name, Tone.BAD), f" {_monitor_words(monitor)}".rstrip()), answer))
 
 
-def _words(*names: CriterionName) -> str:
+def _criterion_words(*names: CriterionName) -> str:
     return ", ".join(_CRITERIA[name][0] for name in names)
 
 
@@ -176,10 +176,11 @@ def _page(status: RolloutStatus) -> Page:
 def _verdict(status: RolloutStatus) -> Line:
     current = status.current
     if status.refused:
-        missing = (f"“{_words(criterion.name)}” is open" for criterion in (*current.tripped, *_open(status)))
+        names = (criterion.name for criterion in (*current.tripped, *_open_criteria(status)))
+        missing = (f"“{_criterion_words(name)}” is open" for name in names)
         return Span(f"Not advanced: {', '.join(missing)}.", Tone.BAD)
     if status.changed and status.changed.kind is EventKind.FORCED:
-        open_ = _words(*status.changed.tripped)
+        open_ = _criterion_words(*status.changed.tripped)
         return f"Leg {current.leg.number} begins, forced: {_leg_words(current.leg)}. Not shown before it: {open_}."
     if status.changed:
         return f"Leg {current.leg.number} begins: {_leg_words(current.leg)}."
@@ -191,16 +192,17 @@ def _since(status: RolloutStatus) -> str:
 
 
 def _outlook(status: RolloutStatus) -> Line:
+    """Say if the leg is tripped, complete or ready to be left, or how many criteria are open."""
     if status.current.tripped:
-        return Span(f"tripped: {_words(*(criterion.name for criterion in status.current.tripped))}", Tone.BAD)
+        return Span(f"tripped: {_criterion_words(*(criterion.name for criterion in status.current.tripped))}", Tone.BAD)
     if status.next is None and not status.current.missing:
         return "complete"
-    if _open(status):
-        return f"{len(_open(status))} open"
+    if _open_criteria(status):
+        return f"{len(_open_criteria(status))} open"
     return "ready: ", data(ADVANCE)
 
 
-def _open(status: RolloutStatus) -> list[RolloutCriterion]:
+def _open_criteria(status: RolloutStatus) -> list[RolloutCriterion]:
     """Return the criteria that keep the next leg from beginning; LEG_BEFORE only repeats those of the present leg."""
     wanted = status.next.enter if status.next else ()
     entering = [criterion for criterion in wanted if criterion.name is not CriterionName.LEG_BEFORE]
@@ -222,7 +224,7 @@ def _criterion_table(criteria: tuple[RolloutCriterion, ...]) -> Table:
     for criterion in criteria:
         named = f" ({', '.join(criterion.metrics)})" if criterion.metrics else ""
         state = Span(criterion.state, _TONES[criterion.state])
-        rows.append((state, _words(criterion.name) + named, _now(criterion), _wanted(criterion)))
+        rows.append((state, _criterion_words(criterion.name) + named, _value_words(criterion), _limit_words(criterion)))
     return table("state|criterion|now|wanted", rows)
 
 
@@ -235,7 +237,8 @@ _DIFFERENCES = (
 _TIMES = (CriterionName.STOP_HOOK, CriterionName.RANKING_COST)
 
 
-def _now(criterion: RolloutCriterion) -> str:
+def _value_words(criterion: RolloutCriterion) -> str:
+    """Return the present value of a criterion in its unit; "" for a criterion without a number."""
     if criterion.name is CriterionName.REPLAY:
         return f"{counted(criterion.n, 'turn')} compared"
     if criterion.name is CriterionName.LEG_BEFORE:
@@ -254,7 +257,7 @@ def _now(criterion: RolloutCriterion) -> str:
     return f"{percent(criterion.value)}{behind}{more}"
 
 
-def _wanted(criterion: RolloutCriterion) -> str:
+def _limit_words(criterion: RolloutCriterion) -> str:
     if criterion.limit is None:
         return ""
     _, number = _CRITERIA[criterion.name]
@@ -265,10 +268,11 @@ def _monitor(monitor: Monitor) -> tuple[Line, ...]:
     name, _, answer = _MODES[monitor.mode]
     known = Span("unknown", Tone.SOFT) if monitor.value is None else Span("ok", Tone.GOOD)
     state = Span("tripped", Tone.BAD) if monitor.tripped else known
-    return state, name, _number(monitor), answer if monitor.tripped else ""
+    return state, name, _monitor_words(monitor), answer if monitor.tripped else ""
 
 
-def _number(monitor: Monitor) -> str:
+def _monitor_words(monitor: Monitor) -> str:
+    """Return the present value of a failure mode, with its limit."""
     if monitor.mode is FailureMode.SWITCHED_OFF:
         return "ranking by measured quality is off" if monitor.tripped else "on"
     if monitor.value is None:
@@ -282,7 +286,7 @@ def _number(monitor: Monitor) -> str:
 
 def _event(event: RolloutEvent) -> Line:
     move = f"{event.time[:16].replace('T', ' ')} leg {event.before} → {event.after}"
-    named = _words(*event.tripped)
+    named = _criterion_words(*event.tripped)
     match event.kind:
         case EventKind.KILLED:
             why: Line = Span(f"reverted by itself, no longer true: {named}", Tone.BAD)
@@ -295,7 +299,7 @@ def _event(event: RolloutEvent) -> Line:
 
 def _commands(status: RolloutStatus) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
-    if status.next and not _open(status) and not status.current.tripped:
+    if status.next and not _open_criteria(status) and not status.current.tripped:
         found.append((ADVANCE, f"begins leg {status.next.leg.number}"))
     if status.current.leg.number:
         found.append((REVERT, f"goes back to leg {status.current.leg.number - 1}"))

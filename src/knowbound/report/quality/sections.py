@@ -90,6 +90,7 @@ def is_adjusted(status: QualityStatus) -> bool:
 
 
 def _cells(metric: MetricStatus, is_wide: bool, is_adjusted: bool) -> Iterator[Line]:
+    """Yield the cells of a metric, in the order of the columns of `metric_table`."""
     needed = f" ({metric.more:,})" if metric.state is TargetState.UNDECIDED and metric.more else ""
     yield from (METRIC_NAMES[metric.metric], percent(metric.now.value), percent_range(metric.now.interval))
     if is_adjusted:
@@ -110,7 +111,7 @@ def meanings() -> Section:
 
 
 def figures(status: QualityStatus) -> Figures:
-    """The same as cards."""
+    """Return the four metrics as cards."""
     return Figures(tuple(map(_figure, status.metrics)))
 
 
@@ -183,14 +184,14 @@ def hooks(status: QualityStatus) -> Iterator[tuple[str, str, bool]]:
 
 
 def cost_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
-    """Line by line."""
+    """Yield the tokens, and the time of each hook, as rows."""
     yield "Tokens", _tokens(status)
     for name, took, is_slow in hooks(status):
         yield f"{name} hook", (f"p95 {took}", *((" ", Span("too slow", Tone.BAD)) if is_slow else ()))
 
 
 def cost_line(status: QualityStatus) -> Line:
-    """All of it in one line."""
+    """Return the tokens and the times of the hooks in one line."""
     took = ", ".join(f"{name.lower()} {took}" for name, took, _ in hooks(status))
     return joined((_tokens(status), f"p95 of hooks: {took}"))
 
@@ -204,16 +205,14 @@ def _tokens(status: QualityStatus) -> str:
 
 def judge_rows(judge: JudgeWorth) -> Iterator[tuple[str, Line]]:
     """Yield rows for the screen: the judge, its agreement with people, and the next step."""
-    yield "Judge", _who(judge)
+    yield "Judge", _judge_words(judge)
     measured = judge.measured.items()
     if judge.versions and measured:
-        yield (
-            "Agrees",
-            joined(
-                f"{ITEM_METRIC_NAMES[name]} {percent(result.found.agreement.value)} ({result.gate.state})"
-                for name, result in measured
-            ),
+        known = (
+            f"{ITEM_METRIC_NAMES[name]} {percent(result.found.agreement.value)} ({result.gate.state})"
+            for name, result in measured
         )
+        yield "Agrees", joined(known)
     if judge.versions and not (measured and all(result.gate.is_reliable for _, result in measured)):
         yield "Measure", (data(LABEL), ", then ", data(CALIBRATE))
     elif judge.versions and judge.weekly and (judge.weekly.drifted or judge.weekly.is_due):
@@ -231,10 +230,11 @@ def judge_parts(judge: JudgeWorth) -> tuple[Part, ...]:
         rows.append((ITEM_METRIC_NAMES[metric], str(measured.gate.state), *shares, why))
     weekly = tuple(weekly_lines(judge.weekly))
     shown = table("metric|state|sensitivity|specificity|why", rows)
-    return facts([("Judge", _who(judge))]), shown, *((listing(weekly),) if weekly else ())
+    return facts([("Judge", _judge_words(judge))]), shown, *((listing(weekly),) if weekly else ())
 
 
-def _who(judge: JudgeWorth) -> Line:
+def _judge_words(judge: JudgeWorth) -> Line:
+    """Return the judges of these days, and the labels that they were compared with."""
     if not judge.versions:
         return "none judged a turn of these days"
     by: Line = joined((data(version), f" ({counted(turns, 'turn')})") for version, turns in judge.versions.items())

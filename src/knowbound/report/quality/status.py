@@ -289,18 +289,18 @@ def _holdout_rows(
         both = (outcome.injected, outcome.held_out)
         injected, held = ("unknown" if mean is None else f"{mean:,.1f}" for mean in both)
         means = f"{injected} with items, {held} without"
-        yield _name(outcome).capitalize(), f"{means} per turn; {_verdict(outcome)}"
+        yield _outcome_name(outcome).capitalize(), f"{means} per turn; {_difference_words(outcome)}"
 
 
-def _name(outcome: OutcomeDifference) -> str:
+def _outcome_name(outcome: OutcomeDifference) -> str:
     return outcome.outcome.replace("_", " ")
 
 
 def _outcome_words(outcome: OutcomeDifference) -> str:
-    return f"{_name(outcome)} {_verdict(outcome)}"
+    return f"{_outcome_name(outcome)} {_difference_words(outcome)}"
 
 
-def _verdict(outcome: OutcomeDifference) -> str:
+def _difference_words(outcome: OutcomeDifference) -> str:
     if outcome.value is None:
         return "unknown: one side has no turn"
     more = f": {outcome.more:,} more turns would decide" if outcome.more else ""

@@ -117,15 +117,15 @@ def annotation_lines(evaluations: Iterable[EvaluationEvent]) -> Iterator[str]:
         by = event.by or "rules"
         kind = "CODE" if by.startswith("rules") else "LLM"
         result = {"label": event.label, "score": event.score, "explanation": event.explanation}
-        about = {"session.id": event.session, "turn": event.turn, "subject": event.subject, "annotator": by}
+        metadata = {"session.id": event.session, "turn": event.turn, "subject": event.subject, "annotator": by}
         line = {"session_id": event.session, "name": event.name, "annotator_kind": kind, "result": result}
-        line |= {"identifier": digest_of([event.turn, event.subject])[:16], "metadata": about}
+        line |= {"identifier": digest_of([event.turn, event.subject])[:16], "metadata": metadata}
         yield msgspec.json.encode(line).decode() + "\n"
 
 
 def _record(event: EvaluationEvent) -> dict[str, Any]:
     """Return a verdict as a log record, under OpenTelemetry's names where it has names."""
-    about: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "gen_ai.evaluation.name": event.name,
         "gen_ai.evaluation.score.label": event.label,
         "gen_ai.evaluation.explanation": event.explanation,
@@ -135,8 +135,8 @@ def _record(event: EvaluationEvent) -> dict[str, Any]:
         "knowbound.by": event.by or "rules",
     }
     if event.score is not None:
-        about["gen_ai.evaluation.score.value"] = event.score
-    record = {"eventName": EVENT, "severityNumber": _INFO, "attributes": _attributes(about)}
+        attributes["gen_ai.evaluation.score.value"] = event.score
+    record = {"eventName": EVENT, "severityNumber": _INFO, "attributes": _attributes(attributes)}
     return {**record, "timeUnixNano": moment} if (moment := _nanoseconds(event.time)) else record
 
 

@@ -38,18 +38,18 @@ def investigation_page(found: Investigation, trail: bool) -> Page:
     """Return an investigation as a page; `trail` adds each step."""
     outcome = "Found" if found.outcome == SUCCESS else "Insufficient evidence"
     outcome = "Chat" if found.intent is Intent.CHAT else outcome
-    about = f"intent {found.intent}, confidence {found.confidence}"
+    graded = f"intent {found.intent}, confidence {found.confidence}"
     nearest = ((data(place_words(passage.path, passage.line)), " ", data(passage.text)) for passage in found.nearest)
     evidence = table("|class|quality|strength|tool|for|found|note", map(_evidence_row, found.evidence, count()), 50)
     # The answer itself first, then why it is enough.
-    said = (_answer(found), *map(prose, (found.explanation, *found.notes)))
+    paragraphs = (_answer(found), *map(prose, (found.explanation, *found.notes)))
     return Page(
         verb="investigate",
         title=found.question,
-        lead=f"{outcome}: {about}",
-        totals=f"{outcome} · {about}",
+        lead=f"{outcome}: {graded}",
+        totals=f"{outcome} · {graded}",
         sections=(
-            section("", "", *(Note(text) for text in said if text)),
+            section("", "", *(Note(text) for text in paragraphs if text)),
             _listed("Probable, not verified", map(_source, [found.probable] if found.probable else ())),
             _listed("Sources", map(_source, found.sources)),
             _listed("Missing", map(_missing, found.gaps)),
@@ -77,9 +77,9 @@ def _source(source: CitedSource) -> Line:
 
 
 def _missing(gap: EvidenceGap) -> Line:
-    about = (" for ", data(gap.target)) if gap.target else ()
+    target = (" for ", data(gap.target)) if gap.target else ()
     reason = (": ", prose(gap.reason)) if gap.reason else ()
-    return (str(gap.cls), *about, f": have {gap.have}, need {gap.need}", *reason)
+    return (str(gap.cls), *target, f": have {gap.have}, need {gap.need}", *reason)
 
 
 def _evidence_row(entry: Evidence, number: int) -> tuple[Line, ...]:
@@ -89,5 +89,5 @@ def _evidence_row(entry: Evidence, number: int) -> tuple[Line, ...]:
 
 
 def _document(found: Investigation, trail: bool, id_: str) -> dict[str, object]:
-    known = fields(found, f"{_KEYS} trail" if trail else _KEYS)
-    return {**({"id": id_} if id_ else {}), "format": "knowbound.investigation/1", **known}
+    values = fields(found, f"{_KEYS} trail" if trail else _KEYS)
+    return {**({"id": id_} if id_ else {}), "format": "knowbound.investigation/1", **values}

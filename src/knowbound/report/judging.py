@@ -60,8 +60,8 @@ def _reason_words(gate: MetricGate, found: Calibration) -> str:
             return f"{agreement}, but {kappa}: no better than chance"
         case GateReason.ONE_ANSWER:
             answer, missed = ("yes", found.specificity) if found.said.k else ("no", found.sensitivity)
-            known = f"where people say otherwise it is right in {missed.k} of {missed.n}"
-            return f"it says {answer} to everything: {known}, and κ is 0, although {agreement}"
+            right_otherwise = f"where people say otherwise it is right in {missed.k} of {missed.n}"
+            return f"it says {answer} to everything: {right_otherwise}, and κ is 0, although {agreement}"
         case GateReason.BELOW | GateReason.UNDECIDED:
             return f"{agreement}, below {percent(AGREEMENT)}"
         case GateReason.FAR_BELOW:
@@ -268,7 +268,7 @@ def _turn_page(report: TurnCalibrationReport) -> Page:
         title = f"The larger model, {report.fallback.judge}, on the same turns"
         fallback = (
             section(title, "", _turn_figures(report.fallback)),
-            section("Its labels and verdicts", "", _counts(report.fallback)),
+            section("Its labels and verdicts", "", _turn_counts(report.fallback)),
         )
     return Page(
         verb="judge calibrate",
@@ -278,7 +278,7 @@ def _turn_page(report: TurnCalibrationReport) -> Page:
         sections=(
             section("", "", listing(_gate_entries(report))),
             section("Figures, with 95% intervals", "", _turn_figures(report.judge)),
-            section("Labels and verdicts", "", _counts(report.judge)),
+            section("Labels and verdicts", "", _turn_counts(report.judge)),
             *fallback,
             section("Weekly sample", "", listing(weekly_lines(report.weekly))),
             section("Notes", "", listing(_turn_notes(report))),
@@ -323,7 +323,7 @@ def _turn_figures(judge: MeasuredJudge) -> Table:
     return table("metric | agreement | κ | sensitivity | specificity | precision", rows)
 
 
-def _counts(judge: MeasuredJudge) -> Table:
+def _turn_counts(judge: MeasuredJudge) -> Table:
     rows = []
     for metric, measured in judge.metrics.items():
         found = measured.found

@@ -91,8 +91,8 @@ def _github(checked: Sequence[CheckedStatement]) -> Iterator[str]:
         place = f"{printable(check.statement.file)}:{check.statement.line}"
         yield command("warning", "The tree contradicts this line", message, place) + "\n"
     more = f", {len(wrong) - SHOWN_PER_LEVEL} of them not shown" if len(wrong) > SHOWN_PER_LEVEL else ""
-    said = f"{len(checked)} statements looked at, {len(wrong)} contradicted{more}."
-    yield command("notice", "knowbound lint", said) + "\n"
+    summary = f"{len(checked)} statements looked at, {len(wrong)} contradicted{more}."
+    yield command("notice", "knowbound lint", summary) + "\n"
 
 
 def _sarif(checked: Sequence[CheckedStatement]) -> Iterator[str]:
@@ -106,10 +106,11 @@ def _sarif(checked: Sequence[CheckedStatement]) -> Iterator[str]:
     }
     results = []
     for check, message in _wrong_lines(checked):
-        said = check.statement
-        prints = {"statement/v1": digest_of([said.file, check.kind, check.named])[:32]}
-        place = f"{said.file}:{said.line}"
-        results.append(finding("contradicted_statement", "warning", message, place, prints, end_line=said.end_line))
+        statement = check.statement
+        prints = {"statement/v1": digest_of([statement.file, check.kind, check.named])[:32]}
+        place = f"{statement.file}:{statement.line}"
+        end = statement.end_line
+        results.append(finding("contradicted_statement", "warning", message, place, prints, end_line=end))
     yield sarif(__version__, [rule], "lint/", results, base="The root of the project.")
 
 
@@ -244,7 +245,7 @@ def _rule_lines(checks: Sequence[RuleCheck], sessions: int, of: int, notes: Sequ
     made = summaries(checks)
     ignored = [summary for summary in made if summary.harm > (0, 0)]
     for number, summary in enumerate(ignored[:_SHOWN], 1):
-        yield from _lines(number, summary)
+        yield from _summary_lines(number, summary)
     if len(ignored) > _SHOWN:
         yield f"   {say('{} more: --format jsonl', len(ignored) - _SHOWN)}"
     never = [summary for summary in made if summary.never_applied]
@@ -266,7 +267,7 @@ def _rule_lines(checks: Sequence[RuleCheck], sessions: int, of: int, notes: Sequ
     yield from notes
 
 
-def _lines(number: int, summary: RuleSummary) -> Iterator[str]:
+def _summary_lines(number: int, summary: RuleSummary) -> Iterator[str]:
     yield f"{number}. {_place(summary.rule)}  {short_line(summary.rule.text, _LONGEST_RULE)}"
     parts = [say("violated in {}", counted(summary.violated, "session")) if summary.violated else ""]
     parts += [say("partly obeyed in {}", summary.partly) if summary.partly else ""]
@@ -313,8 +314,8 @@ def render_lessons(
         return "".join(json_line(_document_of(lesson)) + "\n" for lesson in lessons)
 
     def page() -> Page:
-        sections = _status_sections(lessons) if status else _sections(lessons, left_out)
-        shown, commands = tuple(sections), tuple(_commands(lessons))
+        sections = _status_sections(lessons) if status else _lesson_sections(lessons, left_out)
+        shown, commands = tuple(sections), tuple(_lesson_commands(lessons))
         return Page(verb="learn", title="Lessons", lead=about, totals=about, sections=shown, commands=commands)
 
     def document() -> dict[str, object]:
@@ -327,9 +328,9 @@ def _document_of(lesson: Lesson) -> dict[str, object]:
     return fields(lesson, _LESSON_KEYS)
 
 
-def _sections(lessons: Sequence[Lesson], left_out: int) -> Iterator[Section]:
+def _lesson_sections(lessons: Sequence[Lesson], left_out: int) -> Iterator[Section]:
     new, waiting, stale = (
-        [_entry(lesson) for lesson in lessons if lesson.status is status]
+        [_lesson_entry(lesson) for lesson in lessons if lesson.status is status]
         for status in (LessonStatus.NEW, LessonStatus.ACCEPTED, LessonStatus.STALE)
     )
     more = say("{:,} more did not fit the budget.", left_out) if left_out else ""
@@ -339,7 +340,7 @@ def _sections(lessons: Sequence[Lesson], left_out: int) -> Iterator[Section]:
     yield section("Stale: the tree has moved on", "stale", listing(stale, 40))
 
 
-def _entry(lesson: Lesson) -> Entry:
+def _lesson_entry(lesson: Lesson) -> Entry:
     seen = f"{translated(lesson.kind)} · {counted(lesson.sessions, 'session')}, {counted(lesson.cost.calls, 'call')}"
     checked: Line = ""
     if lesson.verified is not None:
@@ -355,11 +356,13 @@ def _entry(lesson: Lesson) -> Entry:
 def _status_sections(lessons: Sequence[Lesson]) -> Iterator[Section]:
     order = list(LessonStatus)
     shown = sorted(lessons, key=lambda lesson: (-order.index(lesson.status), -lesson.saves, lesson.id))
-    rows = ((strong(lesson.id), translated(lesson.status), *_counts(lesson), prose(lesson.text)) for lesson in shown)
+    rows = (
+        (strong(lesson.id), translated(lesson.status), *_missed_words(lesson), prose(lesson.text)) for lesson in shown
+    )
     yield section("What became of them", "status", table("id | status | before | after | lesson", rows, 60))
 
 
-def _counts(lesson: Lesson) -> tuple[str, str]:
+def _missed_words(lesson: Lesson) -> tuple[str, str]:
     """Sessions that missed it, of all, before and after it was written; with its interval."""
     if lesson.applied is None or lesson.status not in WRITTEN:
         return "", ""
@@ -368,7 +371,7 @@ def _counts(lesson: Lesson) -> tuple[str, str]:
     return before, after
 
 
-def _commands(lessons: Sequence[Lesson]) -> Iterator[tuple[str, str]]:
+def _lesson_commands(lessons: Sequence[Lesson]) -> Iterator[tuple[str, str]]:
     new = next((lesson for lesson in lessons if lesson.status is LessonStatus.NEW), None)
     if new is not None:
         yield f"knowbound fix {new.id}", "write it into its file, after a look at the diff (--reject: never again)"

@@ -118,6 +118,6 @@ def _cut(text: str) -> str:
 
 
 def _fields(action: Action) -> dict[str, object]:
-    known: dict[str, object] = msgspec.to_builtins(action)
-    place, diff = known.pop("place"), known.pop("diff")
-    return known | {"fix": {"file": place, "diff": diff} if diff else None, "by": known.pop("by")}
+    values: dict[str, object] = msgspec.to_builtins(action)
+    place, diff = values.pop("place"), values.pop("diff")
+    return values | {"fix": {"file": place, "diff": diff} if diff else None, "by": values.pop("by")}

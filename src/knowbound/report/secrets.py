@@ -68,15 +68,15 @@ def render_secrets(scan: SecretScan, format_: str) -> Iterator[str]:
 
 
 def _row(secret: LeakedSecret) -> dict[str, object]:
-    about = {"kind": secret.kind, "first": secret.first, "age_days": _age_in_days(secret.first), "lines": secret.lines}
+    values = {"kind": secret.kind, "first": secret.first, "age_days": _age_in_days(secret.first), "lines": secret.lines}
     places = [{"file": place.file, "line": place.line} for place in secret.places]
-    return {**about, "files": secret.files, "places": places, "rotate": advice(secret.kind)}
+    return {**values, "files": secret.files, "places": places, "rotate": advice(secret.kind)}
 
 
 def _lines(scan: SecretScan) -> Iterator[str]:
-    looked = say("{} in {}", counted(scan.lines, "line"), counted(scan.files, "file"))
+    scanned = say("{} in {}", counted(scan.lines, "line"), counted(scan.files, "file"))
     if not scan.secrets:
-        yield say("No secrets found: {}.", looked)
+        yield say("No secrets found: {}.", scanned)
     for number, secret in enumerate(scan.secrets[:_SHOWN], 1):
         days = _age_in_days(secret.first)
         age = say("age unknown") if days is None else counted(days, "day") + say(" old")
@@ -88,7 +88,7 @@ def _lines(scan: SecretScan) -> Iterator[str]:
         yield f"    {say('{} more: --format jsonl', len(scan.secrets) - _SHOWN)}"
     if scan.secrets:
         yield ""
-        yield say("{} found: {}. Values are never shown or kept.", counted(len(scan.secrets), "secret"), looked)
+        yield say("{} found: {}. Values are never shown or kept.", counted(len(scan.secrets), "secret"), scanned)
         yield say("Rotate first: deleting a transcript takes nothing back that a model or a backup has seen.")
     for path in scan.unreadable:
         yield say("Not readable: {}", path)

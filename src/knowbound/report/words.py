@@ -147,8 +147,8 @@ def observed_headline(gap: GapFigures, coverage: Coverage) -> str:
 def headline(gap: GapFigures, coverage: Coverage, unit: str = "sample") -> str:
     """The one line that a notification has room for; the watermark always follows it."""
     signals = say("{}, {:,} open", counted(sum(gap.by_type.values()), "signal"), gap.by_status.get(Status.OPEN, 0))
-    said = say("Gap rate {}; {}; coverage {}.", rate_words(gap.rate, unit), signals, coverage.rate)
-    return " ".join(filter(None, (said, unseen_words(gap, unit))))
+    rates = say("Gap rate {}; {}; coverage {}.", rate_words(gap.rate, unit), signals, coverage.rate)
+    return " ".join(filter(None, (rates, unseen_words(gap, unit))))
 
 
 def search_words(signal: Signal) -> str:

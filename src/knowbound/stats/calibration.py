@@ -165,10 +165,10 @@ def corrected(observed: Rate, found: Calibration) -> Estimate:
     shares += [(sensitivity.value, sensitivity.effective), (specificity.value, specificity.effective)]
     betas = [(share * n + _PRIOR, (1 - share) * n + _PRIOR) for share, n in shares]
     drawn = (rogan_gladen(*(draw.betavariate(*beta) for beta in betas)) for _ in range(_DRAWS))
-    known = [share for share in drawn if share is not None]
-    if _DRAWS - len(known) > 0.025 * _DRAWS:
+    defined = [share for share in drawn if share is not None]
+    if _DRAWS - len(defined) > 0.025 * _DRAWS:
         return Estimate(value, 0.0, 1.0)  # the labels do not exclude a judge as good as a coin
-    return _between(value, known)
+    return _between(value, defined)
 
 
 # Figures with their intervals
@@ -328,7 +328,7 @@ def calibrate_scores(
     n = counts.total()
     # One more label, spread over the table, gives an interval to scores that all agree.
     size = len(_SCORES)
-    drawn = [_rows(cells) for cells in _dirichlet([count + 1 / size**2 for row in table for count in row])] if n else []
+    drawn = [_grid(cells) for cells in _dirichlet([count + 1 / size**2 for row in table for count in row])] if n else []
     value, difference = quadratic_kappa(table), mean_difference(table)
     kappas = [drawn_kappa for cells in drawn if (drawn_kappa := quadratic_kappa(cells)) is not None]
     differences = [drawn_difference for cells in drawn if (drawn_difference := mean_difference(cells)) is not None]
@@ -373,10 +373,10 @@ def quadratic_kappa(table: Sequence[Sequence[float]]) -> float | None:
 def mean_difference(table: Sequence[Sequence[float]]) -> float | None:
     """Return the mean absolute difference of the scores."""
     total = sum(map(sum, table))
-    apart = sum(abs(i - j) * cell for i, row in enumerate(table) for j, cell in enumerate(row))
-    return apart / total if total else None
+    points_apart = sum(abs(i - j) * cell for i, row in enumerate(table) for j, cell in enumerate(row))
+    return points_apart / total if total else None
 
 
-def _rows(cells: Sequence[float]) -> list[Sequence[float]]:
+def _grid(cells: Sequence[float]) -> list[Sequence[float]]:
     size = len(_SCORES)
     return [cells[at : at + size] for at in range(0, size * size, size)]

@@ -138,7 +138,7 @@ def sample_changes(before: Evaluation, after: Evaluation, kind: RateKind = RateK
     for at, evaluation in enumerate((before, after)):
         for run in evaluation.runs:
             sides.setdefault(run.sample, ([], []))[at].append(run)
-    rows = [_row(sample, *sides[sample], kind) for sample in sorted(sides)]
+    rows = [_sample_change(sample, *sides[sample], kind) for sample in sorted(sides)]
     return sorted(rows, key=lambda row: _ORDER.index(row.change))
 
 
@@ -193,7 +193,10 @@ def _test_set_words(head: EvaluationHead) -> str:
     return f"{mark.path} ({mark.samples} samples, sha256 {mark.sha256_8}{made})"
 
 
-def _row(sample: str, before: Sequence[SampleRun], after: Sequence[SampleRun], kind: RateKind) -> SampleChange:
+def _sample_change(
+    sample: str, before: Sequence[SampleRun], after: Sequence[SampleRun], kind: RateKind
+) -> SampleChange:
+    """Return the change of a sample by its complete runs; what broke outweighs what was fixed."""
     done_before, done_after = ([run for run in runs if run.is_complete] for runs in (before, after))
     passed_before, passed_after = _passed(done_before), _passed(done_after)
     failing = [name for name in passed_before if passed_before[name] and passed_after.get(name) is False]
@@ -204,10 +207,10 @@ def _row(sample: str, before: Sequence[SampleRun], after: Sequence[SampleRun], k
         change, why = Change.FIXED if passing or rise < 0 else Change.SAME, ""
         if failing or rise > 0:
             change = Change.BROKEN
-    return SampleChange(sample, change, _side(done_before), _side(done_after), why, failing, passing)
+    return SampleChange(sample, change, _sample_side(done_before), _sample_side(done_after), why, failing, passing)
 
 
-def _side(runs: Sequence[SampleRun]) -> SampleSide:
+def _sample_side(runs: Sequence[SampleRun]) -> SampleSide:
     types = {signal.type for run in runs for signal in run.signals}
     return SampleSide(
         gap=Rate(sum(run.has_gap for run in runs), len(runs)),
@@ -300,9 +303,9 @@ def _clustered(before: Evaluation, after: Evaluation, values: Mapping[str, _Valu
 
     first_in: dict[str, str] = {}  # session → its first sample
     for run in (*before.runs, *after.runs):
-        mine = lead(run.sample)
+        own_leader = lead(run.sample)
         if run.session:
-            leader[mine] = lead(first_in.setdefault(run.session, run.sample))
+            leader[own_leader] = lead(first_in.setdefault(run.session, run.sample))
     clusters: dict[str, list[_Value]] = {}
     for sample in sorted(values):
         clusters.setdefault(lead(sample), []).append(values[sample])
@@ -329,6 +332,7 @@ def differences(before: EvaluationHead, after: EvaluationHead) -> list[str]:
 
 
 def _caveats(before: Evaluation, after: Evaluation, rows: Iterable[SampleChange]) -> Iterator[str]:
+    """Yield what a reader has to know before taking the difference for an effect of the knowledge."""
     is_same = before.knowledge and not knowledge_change(before.knowledge, after.knowledge)
     changed = differences(before, after)
     if before.inject != after.inject and is_same and len(changed) == 1:

@@ -279,16 +279,18 @@ class HoldoutComparison(msgspec.Struct, frozen=True):
 
 def compare_arms(turns: Iterable[ArmTurn]) -> HoldoutComparison:
     """Compare every outcome of both sides."""
-    given = list(turns)
-    held = sum(turn.is_held_out for turn in given)
-    outcomes = tuple(_outcome_difference(given, outcome) for outcome in TurnOutcome)
-    sessions = len({turn.session for turn in given})
-    return HoldoutComparison(injected=len(given) - held, held_out=held, outcomes=outcomes, sessions=sessions)
+    all_turns = list(turns)
+    held_out = sum(turn.is_held_out for turn in all_turns)
+    outcomes = tuple(_outcome_difference(all_turns, outcome) for outcome in TurnOutcome)
+    sessions = len({turn.session for turn in all_turns})
+    return HoldoutComparison(
+        injected=len(all_turns) - held_out, held_out=held_out, outcomes=outcomes, sessions=sessions
+    )
 
 
 def _outcome_difference(turns: Sequence[ArmTurn], outcome: TurnOutcome) -> OutcomeDifference:
-    known = [turn for turn in turns if outcome in turn.outcomes]
-    sides = [[turn.outcomes[outcome] for turn in known if turn.is_held_out is held] for held in (False, True)]
+    with_outcome = [turn for turn in turns if outcome in turn.outcomes]
+    sides = [[turn.outcomes[outcome] for turn in with_outcome if turn.is_held_out is held] for held in (False, True)]
     injected, held_out = (sum(side) / len(side) if side else None for side in sides)
     sizes = {"n_injected": len(sides[0]), "n_held_out": len(sides[1])}
     if injected is None or held_out is None:
@@ -298,9 +300,9 @@ def _outcome_difference(turns: Sequence[ArmTurn], outcome: TurnOutcome) -> Outco
     if fewest < FEWEST_TURNS:
         missing = sum(max(0, FEWEST_TURNS - len(side)) for side in sides)
         return OutcomeDifference(outcome, injected, held_out, value, **sizes, more=missing)
-    low, high = _outcome_interval(known, outcome, value)
+    low, high = _outcome_interval(with_outcome, outcome, value)
     return OutcomeDifference(
-        outcome, injected, held_out, value, low, high, **sizes, more=_more_turns(value, low, high, known)
+        outcome, injected, held_out, value, low, high, **sizes, more=_more_turns(value, low, high, with_outcome)
     )
 
 

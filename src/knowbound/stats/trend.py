@@ -98,11 +98,11 @@ def trend(
 ) -> Trend:
     """Return the trend of evaluations, oldest first; `last` limits the evaluations of each panel."""
     found = list(heads)
-    mine = [head for head in found if with_others or not head.against]
-    panels = [_panel(_rows(group, last, broken)) for group in _groups(mine)]
-    place = {id(head): at for at, head in enumerate(mine)}
+    included = [head for head in found if with_others or not head.against]
+    panels = [_panel(_rows(group, last, broken)) for group in _groups(included)]
+    place = {id(head): at for at, head in enumerate(included)}
     rows = sorted((row for panel in panels for row in panel.rows), key=lambda row: place[id(row.head)])
-    return Trend(rows, panels, left_out=len(found) - len(mine))
+    return Trend(rows, panels, left_out=len(found) - len(included))
 
 
 def _groups(heads: Iterable[EvaluationHead]) -> list[list[EvaluationHead]]:

@@ -101,9 +101,9 @@ def comparison_sections(comparison: Comparison, *, is_alone: bool = False) -> It
     yield warnings(comparison.caveats)
     first, second = (re.sub(r"[|>?]", "/", name) for name in (first, second))
     columns = f"sample | change | gap: {first} | gap: {second} | composite?1 | answer: {first}?3 | answer: {second}?2"
-    same = _rows(comparison, columns, 5, Change.SAME)
+    unchanged = _rows(comparison, columns, 5, Change.SAME)
     yield section("Samples that changed", "changed", _rows(comparison, columns, 40, *_CHANGED))
-    yield section(f"{counted(len(same.rows), 'sample')} the same", "same", same, folded_in=ASIDE)
+    yield section(f"{counted(len(unchanged.rows), 'sample')} the same", "same", unchanged, folded_in=ASIDE)
 
 
 def _facts(comparison: Comparison) -> Iterator[tuple[str, Line]]:

@@ -103,8 +103,8 @@ def render_evaluation(
     match format:
         case "jsonl":
             # Each line has the watermark: people separate the lines, and count them as a rate.
-            about = {"test_set": evaluation.watermark.sha256_8, "watermark": as_json(evaluation.watermark)}
-            return "".join(json_line({**_run_fields(run), **about}) + "\n" for run in evaluation.runs)
+            test_set = {"test_set": evaluation.watermark.sha256_8, "watermark": as_json(evaluation.watermark)}
+            return "".join(json_line({**_run_fields(run), **test_set}) + "\n" for run in evaluation.runs)
         case "sarif" | "junit" | "github":
             from knowbound.report.formats import github, junit, sarif  # noqa: PLC0415  (only these formats need them)
 
@@ -272,8 +272,8 @@ def _failing(row: SampleRow) -> Entry:
 def _left_out(evaluation: Evaluation) -> Iterator[Section]:
     """Everything that is not in the rates, so that nothing is lost silently."""
     runs, repeats = by_sample.left_out(evaluation), evaluation.repeat > 1
-    said = ((prose(by_sample.left_out_words(run, repeats)), data(by_sample.sample_place(run))) for run in runs)
-    lines = listing((Entry(words, place=place) for words, place in said), 5)
+    listed = ((prose(by_sample.left_out_words(run, repeats)), data(by_sample.sample_place(run))) for run in runs)
+    lines = listing((Entry(words, place=place) for words, place in listed), 5)
     yield section(f"{counted(len(runs), 'run')} not in the rates", "left-out", lines, folded_in=ASIDE)
     reasons = by_sample.unscored(evaluation)
     title = f"{counted(sum(reasons.values()), 'grade')} unscored, counted neither for nor against"
@@ -358,12 +358,12 @@ def causes_words(evaluation: Evaluation) -> str:
     """Return in one sentence how many samples are answered, and why the others are not."""
     runs = complete_runs(evaluation.runs)
     answered = sum(map(is_answered, runs.values()))
-    of = f"{answered:,} of {counted(evaluation.samples, 'sample')} answered"
+    result = f"{answered:,} of {counted(evaluation.samples, 'sample')} answered"
     if not evaluation.causes:
-        return f"{of}."
+        return f"{result}."
     parts = [f"{number:,} {_CAUSES[cause][0]}" for cause, number in _counted_causes(evaluation.causes).items()]
-    held = "; those held out are not looked at" if evaluation.held_out else ""
-    return f"{of}; {len(evaluation.causes):,} failed: {', '.join(parts)}{held}."
+    held_out_note = "; those held out are not looked at" if evaluation.held_out else ""
+    return f"{result}; {len(evaluation.causes):,} failed: {', '.join(parts)}{held_out_note}."
 
 
 def _causes_sections(evaluation: Evaluation) -> Iterator[Section]:
@@ -386,9 +386,9 @@ def _doubtful_sections(evaluation: Evaluation) -> Iterator[Section]:
         criterion.scores for run in evaluation.runs for criterion in run.grade.criteria if len(criterion.scores) > 1
     ]
     if by_several:
-        same, near = (sum(max(scores) - min(scores) <= most for scores in by_several) for most in (0, 1))
+        equal, close = (sum(max(scores) - min(scores) <= most for scores in by_several) for most in (0, 1))
         of = counted(len(by_several), "score")
-        words = f"The judges give the same score for {same:,} of {of}, and differ by one point at most for {near:,}."
+        words = f"The judges give the same score for {equal:,} of {of}, and differ by one point at most for {close:,}."
         yield section("Agreement of the judges", "agreement", Note(words))
 
 
@@ -396,11 +396,11 @@ def held_out_words(evaluation: Evaluation) -> str:
     """Return in one sentence how the samples that were held out compare with the others; "" if there are none."""
     if not evaluation.held_out:
         return ""
-    held = frozenset(evaluation.held_out)
+    aside = frozenset(evaluation.held_out)
     runs = complete_runs(evaluation.runs)
     others, held_out = (
         Rate(sum(is_answered(runs[sample]) for sample in samples), len(samples))
-        for samples in ([name for name in runs if name not in held], [name for name in runs if name in held])
+        for samples in ([name for name in runs if name not in aside], [name for name in runs if name in aside])
     )
     words = f"Held out: {held_out.k:,} of {counted(held_out.n, 'sample')} answered, {others.k:,} of {others.n:,} others"
     difference = unpaired_difference(others, held_out)
@@ -436,8 +436,8 @@ def _cause(failed: SampleCause) -> Entry:
         lines.append(("no model decided: ", prose(failed.problem)))
     by = "" if failed.by == "rules" else soft(f" (by {failed.by})")
     head = ("Sample ", data(failed.sample), f": {_CAUSES[failed.cause][0]}", by)
-    beside = place_words(failed.path, failed.line) if failed.path and not failed.quote else ""
-    return Entry(tuple(part for part in head if part), tuple(lines), data(beside))
+    place = place_words(failed.path, failed.line) if failed.path and not failed.quote else ""
+    return Entry(tuple(part for part in head if part), tuple(lines), data(place))
 
 
 def _causes_fields(evaluation: Evaluation) -> dict[str, object]:

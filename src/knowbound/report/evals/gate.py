@@ -58,8 +58,10 @@ def render_check(check: GateReport, format: Format, **layout: Unpack[Layout]) ->
                 return render_observe(check.run, "sarif")
             return render_evaluation(check.run, "sarif", gates=check.results)
         case "junit":
-            about = {"outcome": _outcome_words(check), **({"note": check.nudge} if check.nudge else {})}
-            return gates_junit(map(made_plain, check.results), check.run.made, made_plain(check.run.watermark), about)
+            properties = {"outcome": _outcome_words(check), **({"note": check.nudge} if check.nudge else {})}
+            return gates_junit(
+                map(made_plain, check.results), check.run.made, made_plain(check.run.watermark), properties
+            )
         case "github":
             return "".join(f"{line}\n" for line in _github(check))
         case _:

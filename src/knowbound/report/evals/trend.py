@@ -68,8 +68,8 @@ def trend_page(trend: Trend, version: str) -> Page:
     """Return the trend as a page: the newest figures, the charts, every evaluation."""
     newest = trend.rows[-1].head
     sets = len({row.head.sha256 for row in trend.rows})
-    left = f"{counted(trend.left_out, 'evaluation')} of other versions left out" if trend.left_out else ""
-    totals = (counted(len(trend.rows), "evaluation"), counted(sets, "test set"), left)
+    left_out = f"{counted(trend.left_out, 'evaluation')} of other versions left out" if trend.left_out else ""
+    totals = (counted(len(trend.rows), "evaluation"), counted(sets, "test set"), left_out)
     shown = Figures((*gap_figures(newest.gap), coverage_figure(newest.coverage, newest.root)))
     # Two evaluations compare only where they have one test set.
     has_comparable = sum(row.head.series == newest.series for row in trend.rows) > 1

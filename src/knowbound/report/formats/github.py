@@ -53,8 +53,8 @@ def evaluation_github(report: EvaluationReport) -> str:
     found += filter(None, map(_sample, samples.rows_to_read_first(samples.sample_rows(evaluation))))
     if report.nudge:
         found.append(_Annotation("notice", "The gap rate is near 0", report.nudge))
-    said = headline(evaluation.gap, evaluation.coverage, samples.counted_unit(evaluation))
-    return _commands(found, said, evaluation.watermark)
+    summary = headline(evaluation.gap, evaluation.coverage, samples.counted_unit(evaluation))
+    return _commands(found, summary, evaluation.watermark)
 
 
 def observed_github(report: ObserveReport) -> str:
@@ -64,10 +64,10 @@ def observed_github(report: ObserveReport) -> str:
 
 def _topic(topic: Topic) -> _Annotation:
     places = [place_words(example.file, example.line) for example in topic.examples]
-    said = f"{topic.title}: {cost_words(topic)}, {endings_words(topic)}"
+    summary = f"{topic.title}: {cost_words(topic)}, {endings_words(topic)}"
     answer = [f"answer: {place_words(place.path, place.line)}" for place in topic.answer[:1]]
     level = "warning" if topic.is_open else "notice"
-    message = shorten("\n".join((said, *answer, *places[:1])), _LONGEST)
+    message = shorten("\n".join((summary, *answer, *places[:1])), _LONGEST)
     return _Annotation(level, "Worth writing down", message, places[0] if places else "")
 
 
@@ -94,12 +94,12 @@ def _sample(row: SampleRow) -> _Annotation | None:
 
 def _commands(annotations: Iterable[_Annotation], summary: str, mark: Watermark) -> str:
     """Return the annotations that GitHub shows, and a last notice with the headline and the number left out."""
-    listed, shown, left = list(annotations), [], []
+    listed, shown, left_out = list(annotations), [], []
     for level, room in (("error", SHOWN_PER_LEVEL), ("warning", SHOWN_PER_LEVEL), ("notice", SHOWN_PER_LEVEL - 1)):
         of_level = [annotation for annotation in listed if annotation.level == level]  # the last notice is kept free
         shown += of_level[:room]
-        left += [counted(len(of_level) - room, level)] if of_level[room:] else []
-    more = f"\nNot shown, GitHub takes {SHOWN_PER_LEVEL} of each: {', '.join(left)}." if left else ""
+        left_out += [counted(len(of_level) - room, level)] if of_level[room:] else []
+    more = f"\nNot shown, GitHub takes {SHOWN_PER_LEVEL} of each: {', '.join(left_out)}." if left_out else ""
     shown.append(_Annotation("notice", "Knowledge gaps", f"{summary}{more}\n{mark}"))
     return "".join(command(*annotation) + "\n" for annotation in shown)
 

@@ -165,9 +165,9 @@ def _part(part: Part) -> str:
 
 def _card(figure: kinds.Figure) -> str:
     drawing = svg.interval(*figure.drawn, figure.limits) if figure.drawn else ""
-    known = "" if figure.drawn else " unknown"
+    unknown_class = "" if figure.drawn else " unknown"
     return (
-        f'<div class="card{known}"><h3>{_text(figure.label)}</h3>'
+        f'<div class="card{unknown_class}"><h3>{_text(figure.label)}</h3>'
         f'<p class="figure">{_text(figure.value)}</p>{drawing}'
         f'<p class="counts"><span>{line_html(figure.counts)}</span><span>{_text(figure.interval)}</span></p>'
         f'<p class="meaning">{_text(figure.meaning)}</p></div>'

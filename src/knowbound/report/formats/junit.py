@@ -56,9 +56,9 @@ class JunitCase(NamedTuple):
 def evaluation_junit(report: EvaluationReport) -> str:
     """Render a testcase per sample and per gate."""
     evaluation = report.evaluation
-    said = wording.headline(evaluation.gap, evaluation.coverage, samples.counted_unit(evaluation))
-    about = {
-        "headline": said,
+    summary = wording.headline(evaluation.gap, evaluation.coverage, samples.counted_unit(evaluation))
+    properties = {
+        "headline": summary,
         "knowledge": samples.knowledge_words(evaluation),
         "executor": evaluation.executor,
         "composite": _composite(evaluation.composite),
@@ -69,10 +69,10 @@ def evaluation_junit(report: EvaluationReport) -> str:
     }
     mark = evaluation.watermark
     cases = [sample_outcome(row, evaluation.repeat > 1) for row in samples.sample_rows(evaluation)]
-    suites = [suite(mark.path, evaluation.made, _marks(mark) | about, cases)]
+    suites = [suite(mark.path, evaluation.made, _marks(mark) | properties, cases)]
     if report.gates:
         gates = map(_gate, report.gates)
-        suites.append(suite("gates", evaluation.made, _marks(mark) | {"headline": said}, gates))
+        suites.append(suite("gates", evaluation.made, _marks(mark) | {"headline": summary}, gates))
     return junit(suites)
 
 
@@ -87,8 +87,8 @@ def observed_junit(report: ObserveReport) -> str:
     """Render a testcase per skill."""
     entries = observed_entries(report)
     cases = [_skill(row, [entry for entry in entries if entry.note == row.name]) for row in report.skills]
-    about = {"headline": wording.observed_headline(report.gap, report.coverage)}
-    return junit([suite("skills", report.made, _marks(report.watermark) | about, cases)])
+    properties = {"headline": wording.observed_headline(report.gap, report.coverage)}
+    return junit([suite("skills", report.made, _marks(report.watermark) | properties, cases)])
 
 
 def sample_outcome(row: SampleRow, repeats: bool) -> JunitCase:

@@ -61,15 +61,15 @@ def evaluation_sarif(report: EvaluationReport) -> str:
     for run in left_out(evaluation):
         words = f"Not in the rates: {left_out_words(run, evaluation.repeat > 1)}"
         notes.append(_note("warning", words, [sample_place(run)]))
-    said = headline(evaluation.gap, evaluation.coverage, counted_unit(evaluation))
-    return _document(evaluation.origin, evaluation, said, evaluation_entries(evaluation), notes)
+    summary = headline(evaluation.gap, evaluation.coverage, counted_unit(evaluation))
+    return _document(evaluation.origin, evaluation, summary, evaluation_entries(evaluation), notes)
 
 
 def _document(
-    kind: str, about: Evaluation | ObserveReport, said: str, entries: list[InventoryEntry], notes: list[_Fields]
+    kind: str, about: Evaluation | ObserveReport, summary: str, entries: list[InventoryEntry], notes: list[_Fields]
 ) -> str:
     mark = about.watermark
-    first = _note("note", f"{said} {' '.join(str(mark).splitlines())}")
+    first = _note("note", f"{summary} {' '.join(str(mark).splitlines())}")
     notes = [first, *notes, *(_note("warning", warning) for warning in about.warnings)]
     # Up to the last slash it names the category: one per test set, whatever its content is at the moment.
     category = f"{kind}/{quote(mark.path.strip('/'))}/{mark.sha256_8}"
@@ -174,8 +174,8 @@ def _result(entry: InventoryEntry, print_: str) -> _Fields:
 def fingerprint(signal: Signal) -> str:
     """Return a hash of the sample, the source and the words searched for or said: moved lines do not change it."""
     words = (signal.query or signal.text).casefold().split()
-    said = " ".join(sorted(words) if signal.query else words)  # the order of search words says nothing
-    parts = "\0".join((signal.sample, signal.type, said))
+    compared_words = " ".join(sorted(words) if signal.query else words)  # the order of search words says nothing
+    parts = "\0".join((signal.sample, signal.type, compared_words))
     return hashlib.sha256(parts.encode("utf-8", "replace")).hexdigest()[:32]
 
 

@@ -137,11 +137,11 @@ class WindowPoint(NamedTuple):
 def metric_svg(chart: MetricChart) -> str:
     """The chart, for a page."""
     points = _placed(chart)
-    known = [point for point in points if point.rate.n]
+    known_points = [point for point in points if point.rate.n]
     plot = _Plot(chart.top)
-    words = _summary(chart, known)
+    words = _summary(chart, known_points)
     parts = [text(4, 20, chart.title, size=15, weight=650), *plot.axes(), *plot.target(chart.target)]
-    if known:
+    if known_points:
         parts += [text(_RIGHT, 20, words, size=12, fill="soft", anchor="end")]
         parts += [*_dates(points), *plot.kill(chart.kill), *_legs(points, chart.legs)]
         known_runs = runs(
@@ -240,9 +240,9 @@ class _Plot:
 
     def tooltips(self, points: Sequence[WindowPoint]) -> Iterator[str]:
         """A point for each window where there is room, and for the newest; with all about it."""
-        known = [point for point in points if point.rate.n]
-        shown = known if len(known) <= _POINTS else known[-1:]
+        known_points = [point for point in points if point.rate.n]
+        shown = known_points if len(known_points) <= _POINTS else known_points[-1:]
         for point in shown:
-            radius = 4.0 if point is known[-1] else 2.2
+            radius = 4.0 if point is known_points[-1] else 2.2
             mark = dot(point.x, self.y(point.rate.value or 0.0), radius)
             yield f"<g><title>{escape(f'7 days to {point.date}: {point.rate}')}</title>{mark}</g>"

@@ -201,14 +201,14 @@ def sources(gap: GapFigures, *, built_in: bool = False) -> Section:
         shown = "unknown" if is_search and not number and gap.unseen == gap.rate.n > 0 else f"{number:,}"
         rows.append((Span(name, type_), shown, Bar(number / most, type_), meanings[type_]))
     missing = wording.UNMATCHED if built_in else "it is missing, or not where they look"
-    said = _classification_words(gap, missing)
+    classification = _classification_words(gap, missing)
     shown_rows = table("source | signals> | | meaning", rows)
-    return section("By source", "sources", Note(said), shown_rows, Note(soft(_status_words(gap))))
+    return section("By source", "sources", Note(classification), shown_rows, Note(soft(_status_words(gap))))
 
 
 def _open_soft_words(gap: GapFigures) -> str:
-    said = gap.open.k - gap.open_weighted.strong
-    return say("{:,} of {:,} open samples rest only on what agents said", said, gap.open.k) if gap.open.k else "–"
+    soft_only = gap.open.k - gap.open_weighted.strong
+    return say("{:,} of {:,} open samples rest only on what agents said", soft_only, gap.open.k) if gap.open.k else "–"
 
 
 def _classification_words(gap: GapFigures, missing: str) -> str:
@@ -261,12 +261,12 @@ def inventory(entries: Sequence[InventoryEntry], note_name: str, total: int = 0)
     for number, entry in enumerate(entries, 1):
         is_first = entry.signal.sample not in asked
         asked.add(entry.signal.sample)
-        shown.append(_entry(entry, f"gap-{number}", note_name, entry.prompt if is_first else ""))
+        shown.append(_inventory_entry(entry, f"gap-{number}", note_name, entry.prompt if is_first else ""))
     title = say("Gap inventory: {}", counted(max(total, len(shown)), "signal"))
     return section(title, "inventory", listing(shown, shown=15, hint="--format jsonl", total=total), folded_in=LONG)
 
 
-def _entry(entry: InventoryEntry, anchor: str, note_name: str, prompt: str) -> Entry:
+def _inventory_entry(entry: InventoryEntry, anchor: str, note_name: str, prompt: str) -> Entry:
     signal = entry.signal
     label = entry.label or (
         "Sample ",
@@ -280,7 +280,7 @@ def _entry(entry: InventoryEntry, anchor: str, note_name: str, prompt: str) -> E
     filters += [(note_name, entry.note, entry.note)] if entry.note else []
     return Entry(
         (*inlines(label), " / ", *kind_words(signal)),
-        tuple(_said(signal, prompt)),
+        tuple(_signal_lines(signal, prompt)),
         _places(map(wording.without_uuids, entry.places)),
         joined((_way_back(entry), Span("its topic", Tone.SOFT, entry.topic) if entry.topic else ""), " "),
         anchor,
@@ -309,7 +309,7 @@ def _way_back(entry: InventoryEntry) -> Fold:
     return Fold("where it was seen", (*filter(None, entry.places), *(say(words, id_) for words, id_ in ids if id_)))
 
 
-def _said(signal: Signal, prompt: str) -> Iterable[Line]:
+def _signal_lines(signal: Signal, prompt: str) -> Iterable[Line]:
     if signal.type in wording.SEARCHES:
         yield data(wording.without_uuids(wording.search_words(signal)))
         if signal.said:

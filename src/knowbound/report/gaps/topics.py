@@ -62,7 +62,7 @@ def first_topics(report: ObserveReport, hint: str) -> Section:
         if len(first) > 1:
             sessions = report.projects.get(project)
             parts.append(Note(joined((_project(project), counted(sessions, "session") if sessions else ""))))
-        parts.append(listing((_entry(topic, report) for topic in topics), FIRST))
+        parts.append(listing((_topic_entry(topic, report) for topic in topics), FIRST))
     return section("What to write down", "topics", *parts)
 
 
@@ -70,7 +70,7 @@ def other_topics(report: ObserveReport) -> Section:
     """The topics after those that a report opens with."""
     first = {topic.id for topics in opening(report).values() for topic in topics}
     several = len(report.projects) > 1
-    entries = (_entry(topic, report, shows_project=several) for topic in report.topics if topic.id not in first)
+    entries = (_topic_entry(topic, report, shows_project=several) for topic in report.topics if topic.id not in first)
     return section("More topics", "more-topics", listing(entries, hint="--format json"))
 
 
@@ -121,7 +121,7 @@ def _count_words(report: ObserveReport, first: Sequence[Topic]) -> str:
     return say("{}, by what writing them down would save{}.", counted(total, "topic"), since)
 
 
-def _entry(topic: Topic, report: ObserveReport, *, shows_project: bool = False) -> Entry:
+def _topic_entry(topic: Topic, report: ObserveReport, *, shows_project: bool = False) -> Entry:
     new = Span("new", Tone.PILL) if is_new(topic, report) else ""
     head = joined((Span(shortened(topic.title, _TITLE), Tone.TITLE), soft(topic.id), new))
     places = tuple(place_words(example.file, example.line) for example in topic.examples)
@@ -129,10 +129,10 @@ def _entry(topic: Topic, report: ObserveReport, *, shows_project: bool = False) 
     link = Span("in the inventory", Tone.SOFT, f"gap-{gap}") if gap else ""
     cost = joined((cost_words(topic), endings_words(topic), _project(topic.project) if shows_project else ""))
     more = joined((Fold("where it was seen", places), link), " ")
-    return Entry(head, (cost, *_words(topic)), more=more, anchor=f"topic-{topic.id}")
+    return Entry(head, (cost, *_topic_lines(topic)), more=more, anchor=f"topic-{topic.id}")
 
 
-def _words(topic: Topic) -> Iterator[Line]:
+def _topic_lines(topic: Topic) -> Iterator[Line]:
     """Yield the agent's words, the user's correction, the best answers and the proposed line."""
     if topic.said and topic.said != topic.title:
         yield "the agent: ", quote(shortened(_MARKS.sub("", topic.said), _QUOTE))
@@ -196,15 +196,15 @@ def render_topic(report: TopicReport, format: PageFormat, **layout: Unpack[Layou
 
 def _topic_page(report: TopicReport) -> Page:
     topic = report.topic
-    entries = tuple(map(_signal, report.signals))
-    known = section("Topic", "topic", Note(Span(topic.title, Tone.TITLE)), facts(_topic_facts(topic)))
+    entries = tuple(map(_signal_entry, report.signals))
+    topic_section = section("Topic", "topic", Note(Span(topic.title, Tone.TITLE)), facts(_topic_facts(topic)))
     return Page(
         verb="report",
         title=say("Topic {}", topic.id),
         lead="What was looked for, what it cost, how it ended, and where.",
         totals=say("topic {} · {}", topic.id, counted(len(entries), "signal")),
         origin=(joined((data(report.watermark.path), report.made)),),
-        sections=(known, section("Every signal of it", "signals", listing(entries, len(entries)))),
+        sections=(topic_section, section("Every signal of it", "signals", listing(entries, len(entries)))),
         version=report.version,
     )
 
@@ -224,15 +224,15 @@ def _topic_facts(topic: Topic) -> Iterator[tuple[str, Line]]:
         yield "Last seen", topic.last[:10]
 
 
-def _signal(seen: TopicSignal) -> Entry:
+def _signal_entry(seen: TopicSignal) -> Entry:
     signal = seen.signal
     label = joined((seen.day, data(seen.skill), say("turn {}", signal.turn)), ", ")
     ids = joined(map(data, filter(None, (*signal.call_ids, signal.message_id))), " ")
     head = (*inlines(label), " / ", *kind_words(signal))
-    return Entry(head, tuple(_lines(signal)), data(place_words(signal.file, signal.line)), ids)
+    return Entry(head, tuple(_signal_lines(signal)), data(place_words(signal.file, signal.line)), ids)
 
 
-def _lines(signal: Signal) -> Iterator[Line]:
+def _signal_lines(signal: Signal) -> Iterator[Line]:
     if signal.type in SEARCHES:
         yield data(search_words(signal))
         if signal.said:

@@ -52,10 +52,10 @@ _ITEM = f"""id content content_length is_served flag? counts({COUNTS})
 def render_item(page: ItemQuality, format: PageFormat, **layout: Unpack[Layout]) -> str:
     """The item in a format."""
     keys = lambda: document("knowbound.quality_item/1", page, _ITEM)  # noqa: E731
-    return render(format, lambda: _page(page), keys, **layout)
+    return render(format, lambda: _item_page(page), keys, **layout)
 
 
-def _page(page: ItemQuality) -> Page:
+def _item_page(page: ItemQuality) -> Page:
     counts, verdict = page.counts, "never injected, or not judged yet"
     if counts.judged:
         parts = (f"{counts.on_topic:,} on topic", f"{counts.used:,} used", f"{counts.contradicted:,} contradicted")
@@ -79,7 +79,7 @@ def turn_words(session: str, turn: str, *, is_short: bool = False) -> tuple[Line
 
 def item_sections(page: ItemQuality, *, is_whole: bool) -> Iterator[Section]:
     """The sections of its page; in the page of the status one section with everything."""
-    known = facts(_facts(page))
+    item_facts = facts(_item_facts(page))
     columns = " | ".join(("day", "judged>", *(f"{name}>" for name in METRIC_NAMES.values())))
     shown = reversed(page.days if is_whole else page.days[-_DAYS_SHOWN:])
     cells = (
@@ -87,24 +87,24 @@ def item_sections(page: ItemQuality, *, is_whole: bool) -> Iterator[Section]:
         for day in shown
     )
     days = table(columns, cells, _DAYS_SHOWN)
-    said = Note(quote(page.content))
+    content = Note(quote(page.content))
     injections = listing(map(_injection, page.injections))
     records = listing(map(_record, page.records))
     if not is_whole:
-        yield section(f"Item {page.id}", anchor_of(page.id), said, known, days, injections, records)
+        yield section(f"Item {page.id}", anchor_of(page.id), content, item_facts, days, injections, records)
         return
     made = (
         Entry((f"{_minute(correction.time)}  ", data(correction.tool), " by ", data(correction.by)))
         for correction in page.corrections
     )
-    yield section("", "", said, known)
+    yield section("", "", content, item_facts)
     yield section("Contradictions", "records", records)
     yield section("Corrections", "corrections", listing(made))
     yield section("Last injections", "injections", injections)
     yield section("By day", "days", days)
 
 
-def _facts(page: ItemQuality) -> Iterator[tuple[str, Line]]:
+def _item_facts(page: ItemQuality) -> Iterator[tuple[str, Line]]:
     yield "State", joined(("served" if page.is_served else "not served", page.flag))
     if page.tokens:
         yield "Cost", f"about {page.tokens:,} tokens injected"
@@ -166,13 +166,13 @@ def render_suggestions(waiting: Sequence[Suggestion], format: PageFormat, **layo
     """All suggested corrections in a format."""
 
     def keys() -> dict[str, object]:
-        rows = list(map(_row, waiting))
+        rows = list(map(_suggestion_fields, waiting))
         return {"format": "knowbound.corrections/1", "answer_days": ANSWER_DAYS, "suggestions": rows}
 
     return render(format, lambda: _suggestions_page(waiting), keys, **layout)
 
 
-def _row(suggestion: Suggestion) -> dict[str, object]:
+def _suggestion_fields(suggestion: Suggestion) -> dict[str, object]:
     """Return a suggestion as JSON, without the fields that only its acceptance needs."""
     row: dict[str, object] = msgspec.to_builtins(suggestion)
     del row["record"], row["answer"], row["content_sha"]
@@ -188,7 +188,7 @@ def _suggestions_page(waiting: Sequence[Suggestion]) -> Page:
         lead="Items that an agent contradicted, until somebody answers.",
         totals=f"{counted(len(waiting), 'suggested correction')} waiting for an answer",
         sections=(section("", "", shown),),
-        commands=tuple(_commands(waiting)),
+        commands=tuple(_suggestion_commands(waiting)),
     )
 
 
@@ -196,10 +196,10 @@ def _suggestion(suggestion: Suggestion) -> Entry:
     marks = " HELD_BACK" if suggestion.held_by else " UNVERIFIED" if suggestion.is_unverified else ""
     where = joined((suggestion.raised[:10], *turn_words(suggestion.session, suggestion.turn, is_short=True)))
     head = (data(f"[{suggestion.item}]"), f"{marks} ", quote(suggestion.content))
-    return Entry(head, tuple(_lines(suggestion)), where)
+    return Entry(head, tuple(_suggestion_lines(suggestion)), where)
 
 
-def _lines(suggestion: Suggestion) -> Iterator[Line]:
+def _suggestion_lines(suggestion: Suggestion) -> Iterator[Line]:
     times = f" ({counted(suggestion.contradictions, 'time')})" if suggestion.contradictions > 1 else ""
     if suggestion.statement:
         yield f"contradicted{times}: ", quote(suggestion.statement)
@@ -211,7 +211,7 @@ def _lines(suggestion: Suggestion) -> Iterator[Line]:
         yield "check it: the value is neither in the tree nor in the user's words, so no agent can accept it"
 
 
-def _commands(waiting: Sequence[Suggestion]) -> Iterator[tuple[str, str]]:
+def _suggestion_commands(waiting: Sequence[Suggestion]) -> Iterator[tuple[str, str]]:
     for first in waiting[:1]:
         id_ = shlex.quote(first.item)
         yield f"{CORRECTIONS} accept {id_}" + ("" if first.draft else " --content '…'"), "supersedes the item"

@@ -108,12 +108,12 @@ def render_rollout(status: RolloutStatus, format: ShortFormat, **layout: Unpack[
 
 
 def _rollout_document(status: RolloutStatus) -> dict[str, object]:
-    known = document("knowbound.rollout/1", status, _KEYS)
+    values = document("knowbound.rollout/1", status, _KEYS)
     legs = []
     for step in status.legs:
         place = "current" if step.is_current else "done" if step.is_done else "ahead"
         legs.append({**fields(step, _LEG), "place": place, **fields(step, "enter leave kill")})
-    return known | {"legs": legs, "baseline": as_json(status.state.baselines.get(status.current.leg.number))}
+    return values | {"legs": legs, "baseline": as_json(status.state.baselines.get(status.current.leg.number))}
 
 
 def rollout_row(status: RolloutStatus) -> Iterator[tuple[str, Line]]:
@@ -127,8 +127,8 @@ def rollout_row(status: RolloutStatus) -> Iterator[tuple[str, Line]]:
         words = f"{_criterion_words(first.name)}, now {_value_words(first) or 'unknown'}{wanted}"
         yield "Open", joined((words, (more, data("knowbound quality rollout"))))
     if before := status.state.baselines.get(1):
-        known = [(metric, rate) for metric, rate in before.rates.items() if rate.n]
-        rates = (f"{metric.value.replace('_', ' ')} {percent(rate.value)} of {rate.n:,}" for metric, rate in known)
+        measured = [(metric, rate) for metric, rate in before.rates.items() if rate.n]
+        rates = (f"{metric.value.replace('_', ' ')} {percent(rate.value)} of {rate.n:,}" for metric, rate in measured)
         yield "Leg 0", joined(("measured before ranking", *rates))
     if event := status.state.last_kill:
         yield "Reverted", _event(event)
@@ -266,8 +266,8 @@ def _limit_words(criterion: RolloutCriterion) -> str:
 
 def _monitor(monitor: Monitor) -> tuple[Line, ...]:
     name, _, answer = _MODES[monitor.mode]
-    known = Span("unknown", Tone.SOFT) if monitor.value is None else Span("ok", Tone.GOOD)
-    state = Span("tripped", Tone.BAD) if monitor.tripped else known
+    not_tripped = Span("unknown", Tone.SOFT) if monitor.value is None else Span("ok", Tone.GOOD)
+    state = Span("tripped", Tone.BAD) if monitor.tripped else not_tripped
     return state, name, _monitor_words(monitor), answer if monitor.tripped else ""
 
 

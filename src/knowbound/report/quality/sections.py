@@ -80,7 +80,7 @@ def metric_table(status: QualityStatus, *, is_wide: bool) -> Table:
     """The four metrics against their targets, each with its interval and how it changed."""
     adjusted = "adjusted>?4|" if is_adjusted(status) else ""
     columns = f"|now>|95%>|{adjusted}of>?5|target>|state (more needed)|before>?3|change?2"
-    rows = (tuple(_cells(metric, is_wide, is_adjusted=is_adjusted(status))) for metric in status.metrics)
+    rows = (tuple(_metric_cells(metric, is_wide, is_adjusted=is_adjusted(status))) for metric in status.metrics)
     return table(columns, rows, hint="")
 
 
@@ -89,7 +89,7 @@ def is_adjusted(status: QualityStatus) -> bool:
     return any(metric.corrected.value is not None for metric in status.metrics)
 
 
-def _cells(metric: MetricStatus, is_wide: bool, is_adjusted: bool) -> Iterator[Line]:
+def _metric_cells(metric: MetricStatus, is_wide: bool, is_adjusted: bool) -> Iterator[Line]:
     """Yield the cells of a metric, in the order of the columns of `metric_table`."""
     needed = f" ({metric.more:,})" if metric.state is TargetState.UNDECIDED and metric.more else ""
     yield from (METRIC_NAMES[metric.metric], percent(metric.now.value), percent_range(metric.now.interval))
@@ -139,10 +139,10 @@ def breakdown(status: QualityStatus) -> Section:
     """Show counts by backend and source; and texts in no metric: pulled by agents, or injected by other tools."""
     window = status.window
     rows = [
-        *_rows("backend", window.by_backend),
-        *_rows("source", window.by_source),
-        *(_rows("asked for", {"by agents": window.pulled}) if window.pulled != Counts() else ()),
-        *_rows("others", window.others, status.others_corrected),
+        *_origin_rows("backend", window.by_backend),
+        *_origin_rows("source", window.by_source),
+        *(_origin_rows("asked for", {"by agents": window.pulled}) if window.pulled != Counts() else ()),
+        *_origin_rows("others", window.others, status.others_corrected),
     ]
     named = "".join(f"|{METRIC_NAMES[metric]}>" for metric in QualityMetric)
     others = "What agents asked for, and what others injected (CLAUDE.md and the like), is in no metric above."
@@ -156,7 +156,9 @@ def breakdown(status: QualityStatus) -> Section:
     return section("By origin", "origins", table(f"|name|judged>{named}", rows), Note(soft(others)), shown)
 
 
-def _rows(kind: str, groups: Mapping[str, Counts], corrected: Mapping[str, Rate] | None = None) -> Iterator[list[Line]]:
+def _origin_rows(
+    kind: str, groups: Mapping[str, Counts], corrected: Mapping[str, Rate] | None = None
+) -> Iterator[list[Line]]:
     """Yield sources, most items first. Corrections are counted for our whole store, and for each foreign source."""
     for name, counts in sorted(groups.items(), key=lambda pair: (-pair[1].judged, pair[0])):
         rates = [*(Rate(counts.of(metric), counts.judged) for metric in Metric), (corrected or {}).get(name, Rate())]
@@ -208,11 +210,11 @@ def judge_rows(judge: JudgeWorth) -> Iterator[tuple[str, Line]]:
     yield "Judge", _judge_words(judge)
     measured = judge.measured.items()
     if judge.versions and measured:
-        known = (
+        agreements = (
             f"{ITEM_METRIC_NAMES[name]} {percent(result.found.agreement.value)} ({result.gate.state})"
             for name, result in measured
         )
-        yield "Agrees", joined(known)
+        yield "Agrees", joined(agreements)
     if judge.versions and not (measured and all(result.gate.is_reliable for _, result in measured)):
         yield "Measure", (data(LABEL), ", then ", data(CALIBRATE))
     elif judge.versions and judge.weekly and (judge.weekly.drifted or judge.weekly.is_due):
@@ -256,22 +258,22 @@ def items_to_fix(status: QualityStatus, is_screen: bool) -> Section:
         )
         return section(title, "items", Note(nothing if judged else "Unknown: no item was judged."))
     linked = set() if is_screen else {page.id for page in status.pages}
-    entries = (_entry(item, is_screen, is_linked=item.id in linked) for item in status.items)
+    entries = (_item_entry(item, is_screen, is_linked=item.id in linked) for item in status.items)
     return section(title, "items", listing(entries, FIRST_ITEMS, "--format json"))
 
 
-def _entry(item: ItemToFix, is_screen: bool, *, is_linked: bool) -> Entry:
+def _item_entry(item: ItemToFix, is_screen: bool, *, is_linked: bool) -> Entry:
     words, statement, draft = (
         shorten(text, most) if is_screen else text
         for text, most in ((item.content, _FIRST_WORDS), (item.statement, _STATEMENT), (item.draft, _STATEMENT))
     )
     id_ = Span(item.id, Tone.DATA, anchor_of(item.id) if is_linked else "")
     head: Line = (Span(item.fault, _FAULT_TONES[item.fault]), " ", id_, ": ", quote(words))
-    said: tuple[Line, ...] = (("agents say: ", quote(statement)),) if statement and not item.draft else ()
-    said += (("suggested: ", quote(draft)),) if draft else ()
+    instead: tuple[Line, ...] = (("agents say: ", quote(statement)),) if statement and not item.draft else ()
+    instead += (("suggested: ", quote(draft)),) if draft else ()
     times, place = _times_and_fix(item)
     numbers = joined((times, f"last {item.time[:10]}", *turn_words(item.session, item.turn, is_short=is_screen)))
-    return Entry(head, (*said, numbers), place)
+    return Entry(head, (*instead, numbers), place)
 
 
 def _times_and_fix(item: ItemToFix) -> tuple[str, Line]:

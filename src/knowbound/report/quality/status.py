@@ -147,8 +147,8 @@ def _document(status: QualityStatus) -> dict[str, object]:
 def _rollout_fields(status: QualityStatus) -> dict[str, object] | None:
     if (rollout := status.rollout) is None:
         return None
-    known = fields(rollout, "leg=current.leg.number since=state.since? reverted=state.last_kill")
-    return known | {"tripped": [str(monitor.mode) for monitor in rollout.monitors if monitor.tripped]}
+    values = fields(rollout, "leg=current.leg.number since=state.since? reverted=state.last_kill")
+    return values | {"tripped": [str(monitor.mode) for monitor in rollout.monitors if monitor.tripped]}
 
 
 def _rollout_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
@@ -171,8 +171,8 @@ def _shadow_rows(found: ShadowStatus | None) -> Iterator[tuple[str, Line]]:
 
 def _causal_line(found: HoldoutComparison) -> str:
     """Say whether injecting helps, by sessions drawn at random, or how many more it takes to decide."""
-    known = {outcome.outcome: outcome for outcome in found.outcomes}
-    measured = [known[name] for name in (TurnOutcome.CALLS, TurnOutcome.FAILED_SEARCHES) if name in known]
+    by_name = {outcome.outcome: outcome for outcome in found.outcomes}
+    measured = [by_name[name] for name in (TurnOutcome.CALLS, TurnOutcome.FAILED_SEARCHES) if name in by_name]
     if any(outcome.is_decided for outcome in measured):
         return f"With injection: {', '.join(map(_outcome_words, measured))} a turn."
     more = f"about {counted(found.more_sessions, 'more session')}" if found.more_sessions else "more sessions"
@@ -287,8 +287,8 @@ def _holdout_rows(
     yield "Turns", sides
     for outcome in found.outcomes:
         both = (outcome.injected, outcome.held_out)
-        injected, held = ("unknown" if mean is None else f"{mean:,.1f}" for mean in both)
-        means = f"{injected} with items, {held} without"
+        injected, held_out = ("unknown" if mean is None else f"{mean:,.1f}" for mean in both)
+        means = f"{injected} with items, {held_out} without"
         yield _outcome_name(outcome).capitalize(), f"{means} per turn; {_difference_words(outcome)}"
 
 

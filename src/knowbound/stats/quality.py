@@ -289,6 +289,7 @@ def compare_arms(turns: Iterable[ArmTurn]) -> HoldoutComparison:
 
 
 def _outcome_difference(turns: Sequence[ArmTurn], outcome: TurnOutcome) -> OutcomeDifference:
+    """Compare one outcome over the turns that have it; no interval where a side has too few turns."""
     with_outcome = [turn for turn in turns if outcome in turn.outcomes]
     sides = [[turn.outcomes[outcome] for turn in with_outcome if turn.is_held_out is held] for held in (False, True)]
     injected, held_out = (sum(side) / len(side) if side else None for side in sides)

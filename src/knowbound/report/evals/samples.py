@@ -170,6 +170,7 @@ def groups(evaluation: Evaluation) -> dict[str, list[SampleGroup]]:
 
 
 def _grouped(evaluation: Evaluation, names_of: Callable[[SampleRun], list[str]]) -> list[SampleGroup]:
+    """Return the samples by the names of their runs, each group with its gap rate and composite."""
     members: dict[str, list[SampleRun]] = {}
     for run in evaluation.runs:
         for name in names_of(run):

@@ -276,7 +276,7 @@ def _values(placed: Sequence[EvaluationPoint]) -> Iterator[str]:
         point = run[at]
         x = min(max(point.x, _LEFT + 20), _RIGHT - 18)
         y = point.y + 24 if _belongs_below(run, at) else point.y - 12
-        if any(abs(x - other_x) < 46 and abs(y - other_y) < 16 for other_x, other_y in taken):
+        if any(abs(x - other_x) < 46 and abs(y - other_y) < 16 for other_x, other_y in taken):  # the room of a label
             continue
         taken.append((x, y))
         yield text(x, y, percent(point.value), size=13, weight=650, fill="ink", anchor="middle", halo=True)

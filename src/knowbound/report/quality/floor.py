@@ -130,6 +130,7 @@ def _case(case: WrongPrompt) -> Line:
 
 
 def _notes(report: FloorReport) -> Iterator[Line]:
+    """Yield what the figures do not settle, and what limits the recommended setting."""
     found, point = report.found, report.found.shown
     for name, unit, rate, share in (
         ("on topic", "injected items", point.on_topic, found.wanted.precision),

@@ -301,6 +301,7 @@ def _outcome_words(outcome: OutcomeDifference) -> str:
 
 
 def _difference_words(outcome: OutcomeDifference) -> str:
+    """Return the difference with its interval, or how many more turns would decide it."""
     if outcome.value is None:
         return "unknown: one side has no turn"
     more = f": {outcome.more:,} more turns would decide" if outcome.more else ""

@@ -168,17 +168,14 @@ class Checker:
                 return Looked(Truth.CONFIRMED, StatementPlace(path))
         value = named.value.strip("/").removeprefix("./")
         deleted = [path for path in candidates if path in self._tree.deleted]
-        is_under = bool(statement.under)
+        is_under = bool(statement.under)  # a bullet below a line that names a folder
         is_made_by_tools = bool(_MADE.search(value)) or self._is_ignored(value)
-        if (
-            "/" in value
-            and not is_made_by_tools
-            and (deleted_later := [path for path in deleted if self._is_older_than_deletion(statement, path)])
-        ):
+        tracked = deleted if "/" in value and not is_made_by_tools else []
+        if deleted_later := [path for path in tracked if self._is_older_than_deletion(statement, path)]:
             return Looked(Truth.CONTRADICTED, instead=self._renamed(deleted_later))
         if is_under and (deleted_below := [path for path in deleted if path in _below(statement, named)]):
             return Looked(Truth.CONTRADICTED, instead=self._renamed(deleted_below))
-        is_placed = bool(statement.under) and named.kind is StatementKind.PATH
+        is_placed = is_under and named.kind is StatementKind.PATH
         ending_alike = [path for path in self._paths_named(value) if path == value or path.endswith(f"/{value}")]
         is_whole = "/" in value or named.value.endswith("/")  # not only the name of a file
         if len(ending_alike) > _FEW_PLACES and deleted and not is_under:
@@ -197,6 +194,7 @@ class Checker:
         if "/" not in value and not deleted:
             return UNKNOWN  # the absence of a name without a folder says little
         first = value.split("/")[0]
+        # Gone for sure if it is a link or history had it; else its first folder, or where it is now, has to be there.
         is_anchored = any(self._tree.has(posixpath.join(base, first)) for base in bases)
         is_known = named.kind is StatementKind.LINK or bool(deleted) or first in self._tree.deleted
         moved = self._renamed(candidates) or self._moved(value)
@@ -286,12 +284,8 @@ class Checker:
         has_pattern_rule = any(
             "%" in name for path, names in manifests.items() if posixpath.dirname(path) in near_by for name in names
         )
-        if (
-            not manifests
-            or script in _SCRIPTS_BY_DEFAULT.get(program, ())
-            or has_pattern_rule
-            or self._is_dependency(program, script)
-        ):
+        has_default = script in _SCRIPTS_BY_DEFAULT.get(program, ())
+        if not manifests or has_default or has_pattern_rule or self._is_dependency(program, script):
             return UNKNOWN
         similar = {name for name in scripts_anywhere if _has_same_words(name, script)}
         return Looked(Truth.CONTRADICTED, instead=similar.pop() if len(similar) == 1 else "")

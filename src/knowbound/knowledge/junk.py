@@ -84,9 +84,7 @@ def _duplicates(entries: Sequence[StoreEntry]) -> list[JunkEntry]:
 
 def _contradicted(entries: Sequence[StoreEntry], checkout: Checkout, asker: Asker | None) -> list[JunkEntry]:
     """Return the entries with a statement that the tree contradicts, by rules or by a model where there is one."""
-    statements = [
-        (entry, statement) for entry in entries for statement in statements_of(f"item:{entry.id}", entry.content)
-    ]
+    statements = [(entry, one) for entry in entries for one in statements_of(f"item:{entry.id}", entry.content)]
     checked = Checker(checkout).check_all([statement for _, statement in statements])
     if asker is not None:
         checked = decided_by_model(checked, checkout, asker)
@@ -150,10 +148,8 @@ def _answer_check(count: int, known: Sequence[StoreEntry]) -> Callable[[JunkAnsw
             needs = answered.kind in (JunkKind.DUPLICATE, JunkKind.NEAR_COPY, JunkKind.DISPROVED)
             if needs and not (1 <= answered.of <= len(known) and answered.of != answered.number):
                 return f"entry {answered.number} names no other entry that was shown"
-            if (
-                answered.kind == JunkKind.DISPROVED
-                and known[answered.of - 1].created < known[answered.number - 1].created
-            ):
+            own, other = known[answered.number - 1], known[answered.of - 1]
+            if answered.kind == JunkKind.DISPROVED and other.created < own.created:
                 return f"entry {answered.number} is disproved by an earlier one"
         return ""
 

@@ -154,9 +154,8 @@ def broken_since(checked: Iterable[CheckedStatement], base: Checkout) -> list[Ch
     wrong = [statement for statement in checked if statement.truth is Truth.CONTRADICTED]
     from knowbound.knowledge.checking import Checker  # noqa: PLC0415
 
-    return [
-        statement for statement, held_at_base in zip(wrong, Checker(base).holds(wrong), strict=True) if held_at_base
-    ]
+    held_at_base = Checker(base).holds(wrong)
+    return [statement for statement, held in zip(wrong, held_at_base, strict=True) if held]
 
 
 def _checked(checkout: Checkout, paths: Sequence[str], items: Iterable[Item] = ()) -> list[CheckedStatement]:

@@ -109,9 +109,7 @@ def _named(statement: Statement) -> Iterator[Named]:
         if not _URL.match(link[1]) and not _PLACEHOLDER.search(link[1]):
             yield Named(StatementKind.LINK, unquote(link[1].partition("#")[0]), is_sure=is_sure)
     text = _LINK.sub(_without_foreign_names, text)
-    subject_end = (
-        text.find("|", 1) if text.startswith("|") else len(text)
-    )  # only the first cell of a row is its subject
+    subject_end = text.find("|", 1) if text.startswith("|") else len(text)  # a row is about its first cell
     for span in _SPAN.finditer(text):
         is_stated = not _DOUBT_BEFORE.search(text[: span.start()])
         is_meant = is_sure and is_stated
@@ -122,6 +120,11 @@ def _named(statement: Statement) -> Iterator[Named]:
     for version in versions_in(text):
         yield Named(StatementKind.VERSION, version.words, is_sure=is_sure)
     prose = _SPAN.sub(lambda span: " " * len(span.group()), _LINK.sub(lambda link: " " * len(link.group()), text))
+    yield from _bare_paths(prose, is_sure)
+
+
+def _bare_paths(prose: str, is_sure: bool) -> Iterator[Named]:
+    """Yield the paths and file names that a text has outside of code spans and links."""
     for bare in _BARE.finditer(prose):
         last = bare[1].rstrip("/").rpartition("/")[2]
         is_file = bool(_FILE.match(last)) and _is_known_ending(last)

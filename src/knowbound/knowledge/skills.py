@@ -95,10 +95,9 @@ def _checked(root: Path, path: str, rules: Sequence[Rule], wrong: Iterable[Check
     if lines > _MOST_LINES:
         words = f"has {lines:,} lines, more than {_MOST_LINES}: move parts to files that are read when they are needed"
         problems.append(SkillProblem(_MOST_LINES, "skill_long", words))
-    own = (statement for statement in wrong if statement.statement.file == path)
-    problems += [
-        SkillProblem(statement.statement.line, "tree", f"{statement.named}: {statement.why}") for statement in own
-    ]
+    for checked in wrong:
+        if checked.statement.file == path:
+            problems.append(SkillProblem(checked.statement.line, "tree", f"{checked.named}: {checked.why}"))
     problems += _against_rules(path, text, rules)
     listed = estimated_tokens(f"{name}: {description}")
     return SkillCheck(path, name, lines, estimated_tokens(text), listed, problems)

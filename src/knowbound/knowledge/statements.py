@@ -62,7 +62,9 @@ def _statements(file: str, lines: list[str]) -> Iterator[Statement]:
         )
         if is_start and paragraph:
             is_bullet = bool(_BULLET.match(paragraph[0]))
-            yield from _prose(file, start, paragraph, heading, _above(paragraph[0], outer, under) if is_bullet else "")
+            yield from _prose(
+                file, start, paragraph, heading, _folder_above(paragraph[0], outer, under) if is_bullet else ""
+            )
             lead_in = _LEAD_IN.search(paragraph[-1])
             under = lead_in[1] if lead_in else under if is_bullet else folder_of_heading
             paragraph = []
@@ -84,16 +86,11 @@ def _statements(file: str, lines: list[str]) -> Iterator[Statement]:
             paragraph.append(line)
         at += 1
     if paragraph:
-        yield from _prose(
-            file,
-            start,
-            paragraph,
-            heading,
-            _above(paragraph[0], outer, under) if _BULLET.match(paragraph[0]) else "",
-        )
+        above = _folder_above(paragraph[0], outer, under) if _BULLET.match(paragraph[0]) else ""
+        yield from _prose(file, start, paragraph, heading, above)
 
 
-def _above(bullet: str, outer: list[tuple[int, str]], under: str) -> str:
+def _folder_above(bullet: str, outer: list[tuple[int, str]], under: str) -> str:
     """Return the folder that contains the things of a bullet, and add the folder that the bullet names to `outer`."""
     indent = len(bullet) - len(bullet.lstrip())
     while outer and outer[-1][0] >= indent:

@@ -113,10 +113,9 @@ def look_up_version(tree: Checkout, words: str, file: str) -> Looked:
     if stated is None:
         return UNKNOWN
     folders = list(dict.fromkeys((posixpath.dirname(file), "")))
-    pinned = [
-        stated_here for folder in folders for stated_here in _stated_in(tree, _PINNED.get(stated.name, ()), folder)
-    ]
-    least = [stated_here for folder in folders for stated_here in _stated_in(tree, _LEAST.get(stated.name, ()), folder)]
+    pins, leasts = _PINNED.get(stated.name, ()), _LEAST.get(stated.name, ())
+    pinned = [found for folder in folders for found in _stated_in(tree, pins, folder)]
+    least = [found for folder in folders for found in _stated_in(tree, leasts, folder)]
     if stated.is_list:
         is_below = bool(least) and _numbers(stated.version) < _numbers(least[0][0])
         return Looked(Truth.CONTRADICTED, least[0][1]) if is_below else UNKNOWN

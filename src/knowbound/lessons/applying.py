@@ -65,7 +65,9 @@ def mark_written(lesson: Lesson, time: str, patches: Sequence[FilePatch], home: 
             if _is_in_file(other) and other.id != lesson.id and other.status is not LessonStatus.STALE
             and other.text.encode() not in written.get(other.file, other.text.encode())
         ]  # fmt: skip
-        done = replace(lesson, status=LessonStatus.APPLIED, applied=Applied("file", time, lesson.file))
+        done = replace(
+            lesson, status=LessonStatus.APPLIED, applied=Applied(target="file", time=time, place=lesson.file)
+        )
         store.keep([done, *dropped])
 
 
@@ -115,15 +117,19 @@ def flag_stale_items(lessons: Iterable[Lesson], settings: Settings) -> list[Less
     ]
     if stale:
         with closing(open_knowledge_store(settings, by="learn")) as store:
-            for one in stale:
-                assert one.applied is not None
-                store.flag(one.applied.place, FlagKind.UNVERIFIED, f"lesson {one.id}: {one.unverified}"[:500])
+            for stale_lesson in stale:
+                assert stale_lesson.applied is not None
+                store.flag(
+                    stale_lesson.applied.place,
+                    FlagKind.UNVERIFIED,
+                    f"lesson {stale_lesson.id}: {stale_lesson.unverified}"[:500],
+                )
     return stale
 
 
 def mark_applied(lesson: Lesson, target: str, place: str, home: Path) -> Lesson:
     """Remember that a lesson was written to a target other than its file."""
-    done = replace(lesson, status=LessonStatus.APPLIED, applied=Applied(target, utc_now(), place))
+    done = replace(lesson, status=LessonStatus.APPLIED, applied=Applied(target=target, time=utc_now(), place=place))
     with closing(KeptLessons(home)) as store:
         store.keep([done])
     return done

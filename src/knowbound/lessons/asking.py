@@ -132,6 +132,7 @@ def _lookups(corpus: Corpus) -> Iterator[_Group]:
         wrong = dict(disputed[id(miss)] for miss in group if id(miss) in disputed)
         places = (miss.near(miss.signal.found_at.path) for miss in group if miss.signal.found_at is not None)
         found = Counter(place for place in places if place not in wrong)
+        corrected = next(filter(None, (*wrong.values(), *(signal.correction for signal in signals))), "")
         yield _Group(
             key=key,
             kind=LessonKind.LOCATION,
@@ -141,9 +142,7 @@ def _lookups(corpus: Corpus) -> Iterator[_Group]:
             found=[place for place, _ in found.most_common(_MOST_PLACES) if place and not place.startswith(("/", "~"))],
             ended=dict(Counter(str(signal.ending) for signal in signals if signal.ending)),
             said=next((signal.said[:_SAID_CHARACTERS] for signal in signals if signal.said), ""),
-            user=next(filter(None, (*wrong.values(), *(signal.correction for signal in signals))), "")[
-                :_SAID_CHARACTERS
-            ],
+            user=corrected[:_SAID_CHARACTERS],
             names=frozenset(name for miss in failed_lookups(group) for name in miss.names if name[:7] != "folder:"),
             topics=(key,) if key in corpus.topic_of.values() else (),
             tree=tuple(place for place in _in_tree(corpus.tree, tried) if place not in wrong),
@@ -156,8 +155,8 @@ def _in_tree(tree: Tree | None, tried: Iterable[str]) -> tuple[str, ...]:
     if tree is None:
         return ()
     found: dict[str, None] = {}
-    for one in tried:
-        last = one.rstrip("/").rpartition("/")[2]
+    for wanted in tried:
+        last = wanted.rstrip("/").rpartition("/")[2]
         stem = plain_name(last.partition(".")[0].strip("*"))
         exact = tree.by_name.get(last.lower(), [])
         near = (path for path in sorted(tree.files) if len(stem) > 4 and stem in plain_name(path.rpartition("/")[2]))

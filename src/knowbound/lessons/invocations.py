@@ -69,8 +69,8 @@ class Invocation(NamedTuple):
 def read_line(command: str, project: str) -> tuple[Invocation, ...]:
     """The invocations of a command line that do something; what reads another's output is left out."""
     firsts = (line._replace(stages=line.stages[:1]) for line in parse(command[:_LONGEST_LINE]))
-    made = (_invocation(command, project) for first in firsts for command in commands((first,)))
-    return tuple(invocation for invocation in made if invocation is not None and invocation.is_work)
+    invocations = (_invocation(command, project) for first in firsts for command in commands((first,)))
+    return tuple(invocation for invocation in invocations if invocation is not None and invocation.is_work)
 
 
 def _invocation(command: Command, project: str) -> Invocation | None:

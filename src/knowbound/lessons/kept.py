@@ -26,7 +26,7 @@ _CAME_BACK = 2  # sessions after which a closed lesson is open again
 
 
 def joined(proposed: Iterable[Lesson], kept: Iterable[Lesson], tree: Tree | None, now: str) -> list[Lesson]:
-    """Proposals with the decisions of before; what was accepted or written stays, and is checked again."""
+    """Return the proposals with earlier decisions; what was accepted or written stays, and is checked again."""
     kept_by_id = {lesson.id: lesson for lesson in kept}
     lessons: dict[str, Lesson] = {}
     for lesson in (_with_own_id(lesson, kept_by_id.get(lesson.id), tree) for lesson in proposed):

@@ -72,10 +72,8 @@ def learn(
         assert newest is not None  # `observe` has just kept it
         _, keys = newest
         corpora = _corpora(observed, kept, report, keys, filters, settings, root_is_given)
-        now = utc_now()
-        lessons: list[Lesson] = []
-        notes: list[str] = []
-        left_out = 0
+        now, left_out = utc_now(), 0
+        lessons, notes = list[Lesson](), list[str]()
         for corpus in corpora:
             proposed, note = _proposed(corpus, settings)
             notes += [note] if note else []

@@ -42,19 +42,15 @@ def denied(corpus: Corpus) -> dict[int, tuple[str, str]]:
 
     The next message names that place and another one of the project: which of them is right, rules cannot say.
     """
-    message_of_turn = {
-        (material.session, message.turn): message.text for material in corpus.materials for message in material.said
-    }
+    messages = ((material.session, message) for material in corpus.materials for message in material.said)
+    message_of_turn = {(session, message.turn): message.text for session, message in messages}
     found = {}
     for miss in corpus.misses:
         place, text = _found_at(miss, corpus.tree), message_of_turn.get((miss.signal.session, miss.signal.turn + 1), "")
         named = {word.strip("`'\".,;:()") for word in text.split()}
         own_names = {place, place.rpartition("/")[2]}
-        if (
-            place
-            and not own_names.isdisjoint(named)
-            and any(_is_project_file(word, corpus.tree) for word in named - own_names)
-        ):
+        names_another = any(_is_project_file(word, corpus.tree) for word in named - own_names)
+        if place and names_another and not own_names.isdisjoint(named):
             found[id(miss)] = (place, text)
     return found
 

@@ -59,17 +59,13 @@ def enforce_actions(found: RulesFound, settings: Settings) -> list[Proposed]:
     ignored = [summary for summary in summaries(found.checks) if _is_ignored(summary)]
     fixes = {summary.rule.key: _gate_fix(summary.rule, checkout, settings) for summary in ignored}
     words = shorter([summary.rule for summary in ignored if fixes[summary.rule.key] is None], settings)
-    return [
-        _action(
-            summary,
-            found,
-            fixes[summary.rule.key] or _earlier_fix(summary.rule, words.get(summary.rule.key, ""), settings),
-        )
-        for summary in ignored
-    ]
+    for rule in (summary.rule for summary in ignored):
+        fixes[rule.key] = fixes[rule.key] or _earlier_fix(rule, words.get(rule.key, ""), settings)
+    return [_action(summary, found, fixes[summary.rule.key]) for summary in ignored]
 
 
 def _is_ignored(summary: RuleSummary) -> bool:
+    """Report whether several sessions broke a rule, and too few of those that it applied to obeyed it."""
     share = summary.obeyed.value
     return summary.violated + summary.partly >= _LEAST_SESSIONS and (share is None or share < _OBEYED_SHARE)
 

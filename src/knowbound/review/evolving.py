@@ -79,10 +79,8 @@ def evolve(
         )
     unseen_samples = tuple(sample for sample in set_.samples if sample.id in unseen)
     if len(unseen_samples) < _FEWEST_UNSEEN:
-        return Evolved(
-            None,
-            f"The other half has {len(unseen_samples)} samples: at least {_FEWEST_UNSEEN} are needed to try a rewrite.",
-        )
+        needed = f"at least {_FEWEST_UNSEEN} are needed to try a rewrite"
+        return Evolved(None, f"The other half has {len(unseen_samples)} samples: {needed}.")
     inputs = {
         "path": relative,
         "file": text,

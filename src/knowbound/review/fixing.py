@@ -45,10 +45,8 @@ def known_fixes(settings: Settings) -> tuple[Reviewed | None, dict[str, DecidedF
 
 def _finish_writing(decision: DecidedFix, settings: Settings, screens: Screens) -> DecidedFix:
     """Write the files that a killed process did not come to; a file that has changed since stays as it is."""
-    write_patches(
-        settings.root,
-        [patch for patch in decision.fix.patches if read_below(settings.root, patch.path) == patch.before],
-    )
+    root = settings.root
+    write_patches(root, [patch for patch in decision.fix.patches if read_below(root, patch.path) == patch.before])
     _mark_line_written(decision.fix, decision.time, settings)
     screens.keep_fix(decision.fix, FixState.APPLIED, decision.time)
     return DecidedFix(decision.fix, FixState.APPLIED, decision.time)

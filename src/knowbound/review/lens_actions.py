@@ -74,16 +74,9 @@ def _supersede(suggestion: Suggestion, item: Item | None, settings: Settings) ->
     evidence = [Example(suggestion.session, "", 0)]
     cost = ActionCost(sessions=suggestion.contradictions)
     action = Action(
-        id_,
-        ActionKind.SUPERSEDE,
-        title,
-        why,
-        cost,
-        evidence,
-        place=place,
-        diff=diff_of(fix),
-        by=suggestion.judge or "rules",
-    )
+        id_, ActionKind.SUPERSEDE, title, why, cost, evidence,
+        place=place, diff=diff_of(fix), by=suggestion.judge or "rules",
+    )  # fmt: skip
     return Proposed(action, fix, _WORTH_OF_TURN * suggestion.contradictions)
 
 

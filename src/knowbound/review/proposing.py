@@ -104,10 +104,8 @@ def _cost(names: set[str], losses: Sequence[_Loss], total: int) -> _Cost:
     tokens = [loss.tokens for loss in lost if loss.tokens is not None]
     share = calls / total if total else None
     cost = ActionCost(sessions=len(first), calls=calls, tokens=sum(tokens) if tokens else None, share=share)
-    return _Cost(
-        cost,
-        [first[session] for session in dict.fromkeys(loss.example.session for loss in lost)][:_EXAMPLES],
-    )
+    sessions = dict.fromkeys(loss.example.session for loss in lost)
+    return _Cost(cost, [first[session] for session in sessions][:_EXAMPLES])
 
 
 # Repairs

@@ -46,10 +46,7 @@ _NO_SESSIONS = (
     "No session of this project was found: the knowledge files alone were checked. Work with Claude Code, Codex or "
     "another agent here and run knowbound again, or name traces: knowbound review PATH"
 )
-_LARGE_CORPUS_BYTES, _FIRST_LOOK_BYTES = (
-    80_000_000,
-    16_000_000,
-)  # bytes of traces: above the first, the second is looked at first
+_LARGE_CORPUS_BYTES, _FIRST_LOOK_BYTES = 80_000_000, 16_000_000  # of a larger corpus, this much is looked at first
 _VERSION = 3  # raise it when the same sessions and tree give other actions
 
 
@@ -135,9 +132,8 @@ def _key(asked: ReviewScope, screens: Screens) -> str:
     parts = [__version__, str(_VERSION), repr(sorted(asdict(settings).items(), key=str)), repr(asked.filters)]
     parts += [str(asked.root_is_given), Checkout(settings.root).stamp, items_stamp(settings.home)]
     parts.append(str(newest_evaluation_id(settings.home)))
-    return digest_of(
-        [*parts, *lessons, *fixes, *left_out, *(f"{file.path}|{file.size}|{file.mtime_ns}" for file in files)]
-    )
+    traces = (f"{file.path}|{file.size}|{file.mtime_ns}" for file in files)
+    return digest_of([*parts, *lessons, *fixes, *left_out, *traces])
 
 
 def _run_lenses(asked: ReviewScope, progress: Progress | None = None) -> Reviewed:
@@ -163,20 +159,14 @@ def _run_lenses(asked: ReviewScope, progress: Progress | None = None) -> Reviewe
         notes.append(str(error))
     with closing(Screens(settings.home)) as screens:
         decided = screens.fixes()
-    closed = {
-        decision.fix.id: decision.fix for decision in decided if decision.state in (FixState.APPLIED, FixState.REJECTED)
-    }
+    applied_or_rejected = (FixState.APPLIED, FixState.REJECTED)
+    closed = {decision.fix.id: decision.fix for decision in decided if decision.state in applied_or_rejected}
     found = proposed_actions(checked, learned, settings, closed.values())
     if learned is not None:
         rejected = {decision.fix.id for decision in decided if decision.state is FixState.REJECTED}
-        lessons = [lesson for lesson in learned.lessons if lesson.id not in rejected]
-        spans_of_lessons = {span for lesson in lessons for span in code_spans(lesson.text)}
-        spans_of_lessons |= {span.split(" ")[0] for span in spans_of_lessons}  # `rtk bun test` is about `rtk`
-        ignored = _enforcing(asked)
-        # What sessions learned about the same command may be why they ignore a rule: that is written first.
-        ignored = [proposed for proposed in ignored if spans_of_lessons.isdisjoint(code_spans(proposed.action.title))]
+        found += _enforcing(asked, [lesson for lesson in learned.lessons if lesson.id not in rejected])
         sessions = {material.session for material in learned.corpus.materials} if learned.corpus else set[str]()
-        found += [*ignored, *verify_actions(settings.home, sessions)]
+        found += verify_actions(settings.home, sessions)
     found += supersede_actions(settings)
     found += evaluation_actions(settings)
     found.sort(key=rank)
@@ -191,10 +181,16 @@ def _run_lenses(asked: ReviewScope, progress: Progress | None = None) -> Reviewe
     )
 
 
-def _enforcing(asked: ReviewScope) -> list[Proposed]:
-    """Return the actions about rules that agents ignore, in the newest sessions."""
+def _enforcing(asked: ReviewScope, lessons: Sequence[Lesson]) -> list[Proposed]:
+    """Return the actions about rules that agents ignore, in the newest sessions, without those that a lesson is about.
+
+    What sessions learned about the same command may be why they ignore a rule: that is written first.
+    """
     rules = rules_of(asked)
-    return enforce_actions(rules, asked.settings) if rules else []
+    spans = {span for lesson in lessons for span in code_spans(lesson.text)}
+    spans |= {span.split(" ")[0] for span in spans}  # `rtk bun test` is about `rtk`
+    ignored = enforce_actions(rules, asked.settings) if rules else []
+    return [proposed for proposed in ignored if spans.isdisjoint(code_spans(proposed.action.title))]
 
 
 def rules_of(asked: ReviewScope) -> RulesFound | None:
@@ -251,7 +247,7 @@ def _watched(decided: Sequence[DecidedFix], learned: Learned | None) -> list[Les
         if decision.fix.is_written_line:
             lesson = next((known for known in learned.lessons if known.id == lesson.id), lesson) if learned else lesson
         elif corpus is not None:
-            applied = Applied("file", decision.time, lesson.file)
+            applied = Applied(target="file", time=decision.time, place=lesson.file)
             lesson = replace(lesson, status=LessonStatus.APPLIED, applied=applied)
             occurrences = [*failed_lookups(corpus.misses)]
             occurrences += [each for material in corpus.materials for each in failed_commands(material)]

@@ -100,11 +100,8 @@ def _is_wordy(chunk: str) -> bool:
     most_digits = 0 if len(chunk) >= _LONG else _MOST_DIGITS
     if len(chunk) - letters > most_digits or _UNSPOKEN.search(chunk):
         return False
-    return (
-        len(chunk) <= _SHORT_CHUNK
-        or not chunk.isascii()
-        or sum(map(len, _WORD.findall(chunk))) >= _WORD_SHARE * letters
-    )
+    letters_in_words = sum(map(len, _WORD.findall(chunk)))
+    return len(chunk) <= _SHORT_CHUNK or not chunk.isascii() or letters_in_words >= _WORD_SHARE * letters
 
 
 def share(
@@ -128,11 +125,7 @@ def share(
             if filters.admits(found):
                 found.project = at_root(found.project, folders_of(settings.root))
                 aggregates.setdefault(project_name(found.project), Aggregate()).add(found)
-    answers: dict[str, Counter[str]] = {}
-    for session in Audited(settings.home).sessions(keys):
-        if filters.admits(session):
-            project = project_name(at_root(session.project, folders_of(settings.root)))
-            answers.setdefault(project, Counter()).update(turn.diagnosis.value for turn in session.turns)
+    answers = _answers(keys, settings, filters)
     shareable = _Shareable()
     here = project_name(str(settings.root))
     parts = []
@@ -158,6 +151,16 @@ def share(
     if not parts:
         raise InputError("nothing-to-share", "No project in these sessions has a name that may be shared.")
     return SharedFile(FORMAT, seal("knowbound share"), utc_now(), __version__, parts)
+
+
+def _answers(keys: Sequence[str], settings: Settings, filters: Filters) -> dict[str, Counter[str]]:
+    """Return how many turns of each project have each diagnosis."""
+    answers: dict[str, Counter[str]] = {}
+    for session in Audited(settings.home).sessions(keys):
+        if filters.admits(session):
+            project = project_name(at_root(session.project, folders_of(settings.root)))
+            answers.setdefault(project, Counter()).update(turn.diagnosis.value for turn in session.turns)
+    return answers
 
 
 def _misses(signals: Iterable[Signal], shareable: _Shareable) -> Iterator[SharedMiss]:

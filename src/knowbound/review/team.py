@@ -174,8 +174,8 @@ def _items(parts: Sequence[SharedProject], least: int) -> list[OfPeople[SharedIt
     people = _people(parts, lambda part: (item.id for item in part.items if item.counts.judged))
     sums: dict[str, Counts] = {}
     for part in parts:
-        for one in part.items:
-            sums[one.id] = sums.get(one.id, Counts()) + one.counts
+        for shared in part.items:
+            sums[shared.id] = sums.get(shared.id, Counts()) + shared.counts
     found = [OfPeople(SharedItem(id_, sums[id_]), number) for id_, number in people.items() if number >= least]
     return sorted(found, key=lambda row: (-row.value.counts.contradicted, -row.value.counts.judged, row.value.id))
 

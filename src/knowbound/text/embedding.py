@@ -99,10 +99,8 @@ def nearest_similarity(several: Sequence[Unpacked], other: Unpacked) -> float:
     so rounding makes them exact.
     """
     numbers = other.numbers
-    twice = (
-        max([unpacked.square - round(math.dist(unpacked.numbers, numbers) ** 2) for unpacked in several]) + other.square
-    )
-    return cosine_of(twice / 2)
+    differences = [vector.square - round(math.dist(vector.numbers, numbers) ** 2) for vector in several]
+    return cosine_of((max(differences) + other.square) / 2)
 
 
 def cosine_of(product: float) -> float:

@@ -100,11 +100,8 @@ class AnsweredRule(NamedTuple):
 
 def ask_sessions(sessions: Sequence[AskedSession], asker: Asker) -> tuple[list[dict[Rule, AnsweredRule]], str]:
     """Return for each session what the model says of its rules, and the first problem. What is missing is undecided."""
-    shown = [
-        (at, _SessionMaterial(session.activity, rules))
-        for at, session in enumerate(sessions)
-        for rules in _parts(session)
-    ]
+    parts = [(at, rules) for at, session in enumerate(sessions) for rules in _parts(session)]
+    shown = [(at, _SessionMaterial(sessions[at].activity, rules)) for at, rules in parts]
     asked = asker.ask(
         load_prompt("rules"),
         [material.inputs() for _, material in shown],
@@ -202,12 +199,12 @@ def _record_lines(activity: SessionActivity, terms: frozenset[str], most: int) -
             paths = dict.fromkeys(read.path for read in reads[:_MOST_READS])
             yield reads[0], f"L{reads[0].line} read {', '.join(paths)}"
             continue
-        for one in group:
-            is_last_word = next_kind.get(one.order, RecordKind.PROMPT) is RecordKind.PROMPT
-            if one is first_prompt:
-                yield one, f"L{one.line} user: {short_line(one.text, _FIRST_PROMPT)}"
-            elif line := _line(one, terms, most, is_last_word=is_last_word):
-                yield one, line
+        for entry in group:
+            is_last_word = next_kind.get(entry.order, RecordKind.PROMPT) is RecordKind.PROMPT
+            if entry is first_prompt:
+                yield entry, f"L{entry.line} user: {short_line(entry.text, _FIRST_PROMPT)}"
+            elif line := _line(entry, terms, most, is_last_word=is_last_word):
+                yield entry, line
 
 
 def _line(record: ActivityRecord, terms: frozenset[str], most: int, *, is_last_word: bool) -> str:

@@ -153,31 +153,21 @@ def _is_run_of(command: Command, wanted: tuple[str, ...]) -> bool | None:
 
 
 def _run_finding(spelled: str, activity: SessionActivity, *, only_commits: bool) -> RuleFinding:
+    """Return the finding on a command that has to run after the last edit before each commit, or before the end."""
     edits = [record for record in activity.records if record.is_code]
     if not edits:
         return RuleFinding(applicable=False, by=_BY, why="no source was edited")
-    wanted = _words_of(spelled)
-    runs: list[tuple[ActivityRecord, bool]] = []  # and whether it was the whole
-    doubt = ""
-    for record in activity.of(RecordKind.COMMAND):
-        kinds = [_is_run_of(command, wanted) for command in record.commands]
-        if any(kind is not False for kind in kinds):
-            runs.append((record, None not in kinds or True in kinds))
-        elif any(_runs_all_checks(command) for command in record.commands):
-            doubt = "another check ran that may have run it"
-        elif _is_commit(record) and record.order > edits[-1].order and _BY_HOOK.search(record.output):
-            doubt = "a hook of the commit may have run it"
-    commits = [
-        record for record in activity.of(RecordKind.COMMAND) if _is_commit(record) and record.order > edits[0].order
-    ]
+    runs, doubt = _runs_in(activity, _words_of(spelled), edits[-1].order)
+    commits = [record for record in activity.of(RecordKind.COMMAND) if _is_commit(record)]
+    commits = [commit for commit in commits if commit.order > edits[0].order]
     if only_commits and not commits:
         return RuleFinding(applicable=False, by=_BY, why="nothing was committed")
     ends = [commit.order for commit in commits] if only_commits else [len(activity.records)]
     verdicts = []
     for end in ends:
-        last = max((edit.order for edit in edits if edit.order <= end), default=0)
+        last_edit = max((edit.order for edit in edits if edit.order <= end), default=0)
         before = [(record, whole) for record, whole in runs if record.order <= end]
-        after = [whole for record, whole in before if record.order >= last]
+        after = [whole for record, whole in before if record.order >= last_edit]
         verdicts.append(RuleVerdict.OBEYED if any(after) else RuleVerdict.PARTLY if before else RuleVerdict.VIOLATED)
     if not runs and not only_commits and not activity.is_answered:
         return RuleFinding(applicable=True, by="", why="the session ends before the work did")
@@ -191,6 +181,23 @@ def _run_finding(spelled: str, activity: SessionActivity, *, only_commits: bool)
         RuleVerdict.VIOLATED: f"`{spelled}` never ran",
     }
     return _decided(verdict, at, whys[verdict])
+
+
+def _runs_in(
+    activity: SessionActivity, wanted: tuple[str, ...], last_edit: int
+) -> tuple[list[tuple[ActivityRecord, bool]], str]:
+    """Return the records that ran a command, each with whether it ran the whole, and what else may have run it."""
+    runs: list[tuple[ActivityRecord, bool]] = []
+    doubt = ""
+    for record in activity.of(RecordKind.COMMAND):
+        kinds = [_is_run_of(command, wanted) for command in record.commands]
+        if any(kind is not False for kind in kinds):
+            runs.append((record, None not in kinds or True in kinds))
+        elif any(_runs_all_checks(command) for command in record.commands):
+            doubt = "another check ran that may have run it"
+        elif _is_commit(record) and record.order > last_edit and _BY_HOOK.search(record.output):
+            doubt = "a hook of the commit may have run it"
+    return runs, doubt
 
 
 def _runs_all_checks(command: Command) -> bool:

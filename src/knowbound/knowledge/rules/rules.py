@@ -81,9 +81,8 @@ def check_rules(
         _, keys = newest_run or (None, [])
         found = [session for session in observed.findings(keys) if filters.admits(session)]
     own = project_of_root((session.project for session in found), settings.root, root_is_given)
-    found = sorted(
-        (session for session in found if project_name(session.project) == own), key=lambda session: session.started
-    )
+    found = [session for session in found if project_name(session.project) == own]
+    found.sort(key=lambda session: session.started)
     chosen = found[-newest:]
     key = digest_of(
         [__version__, str(_VERSION), str(settings.root), Checkout(settings.root).stamp, asker.judge if asker else ""]
@@ -131,9 +130,8 @@ def check_sessions(
     notes: list[str] = []
     if asker is not None:
         notes = _ask(read_sessions, checks, asker, sees)
-    return RulesFound(
-        [check for of_session in checks for check in of_session], len(read_sessions), len(sessions), notes=notes
-    )
+    every_check = [check for of_session in checks for check in of_session]
+    return RulesFound(every_check, sessions=len(read_sessions), of=len(sessions), notes=notes)
 
 
 def _by_rules(activity: SessionActivity, trace: str, history: RuleHistory) -> list[RuleCheck]:
@@ -193,11 +191,7 @@ def _ask(
         AskedSession(activity, [check.rule for check in of_session if _is_for_model(check)])
         for (activity, _), of_session in zip(sessions_read, checks, strict=True)
     ]
-    to_ask = [
-        at
-        for at, material in enumerate(asked)
-        if material.rules and material.activity.calls and sees(material.activity.agent)
-    ]
+    to_ask = [at for at, (activity, rules) in enumerate(asked) if rules and activity.calls and sees(activity.agent)]
     answers, problem = ask_sessions([asked[at] for at in to_ask], asker)
     for at, answered in zip(to_ask, answers, strict=True):
         activity, trace = sessions_read[at]

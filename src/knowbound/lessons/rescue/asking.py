@@ -139,9 +139,8 @@ def rescues_by_model(
         if answer.value is None:
             rescues[at] = NOTHING._replace(problem=answer.problem)
         else:
-            rescues[at] = without_secrets(
-                _verified(answer.value.places, misses[at][0], names, tree), texts_of(events[at])
-            )
+            verified = _verified(answer.value.places, misses[at][0], names, tree)
+            rescues[at] = without_secrets(verified, texts_of(events[at]))
     return rescues
 
 
@@ -152,12 +151,10 @@ def is_reached(event: Mapping[str, Any], rescue: Rescue) -> bool:
         return False
     _records.cache_clear()
     records = _records(path)[1]
-    at = next((number for number, later in enumerate(records) if later.call_id == call), len(records))
-    after = [later for later in records[at + 1 :] if later.ok and later.kind is not RecordKind.PROMPT]
-    return all(
-        any(place.path in f"{later.path} {later.text} {later.output}" for later in after)
-        for place in rescue.suggestions
-    )
+    at = next((number for number, record in enumerate(records) if record.call_id == call), len(records))
+    after = [record for record in records[at + 1 :] if record.ok and record.kind is not RecordKind.PROMPT]
+    texts = [f"{record.path} {record.text} {record.output}" for record in after]
+    return all(any(place.path in text for text in texts) for place in rescue.suggestions)
 
 
 def _verified(places: Sequence[ModelPlace], miss: MissedLookup, names: TreeNames, tree: KeptTree) -> Rescue:

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-_OF_TOOLS = frozenset(
-    {"node_modules", ".venv", "site-packages", "__pycache__", ".git"}
-)  # by tools: no place of the tree
+_OF_TOOLS = frozenset({"node_modules", ".venv", "site-packages", "__pycache__", ".git"})  # no places of the tree
 _NOT_THERE = lazy(r"does not exist|doesn't exist|no such (?:file|directory|path)|enoent|path not found", re.IGNORECASE)
 _DRIVE, _SHELL_DRIVE = lazy(r"[A-Za-z]:[\\/]"), lazy(r"/[A-Za-z]/")
 _LONGEST = 1_000  # characters of a query
@@ -39,10 +37,12 @@ class EventRoots:
         self._is_windows = bool(_DRIVE.match(cwd))
         root, cwd = root.rstrip("/"), posixpath.normpath(self._posix(cwd)) if cwd else ""
         roots = dict.fromkeys((root, os.path.realpath(root)))
-        self._below = next((_below(cwd, root) for root in roots if _below(cwd, root) is not None), None)
-        if self._below is None:  # recorded elsewhere: the end of its path that the tree has, too
-            self._below = _known_end(cwd, is_folder) if posixpath.basename(cwd) != posixpath.basename(root) else ""
-            own = cwd[: len(cwd) - len(self._below)].rstrip("/")
+        self._folder_in_tree = next((_below(cwd, root) for root in roots if _below(cwd, root) is not None), None)
+        if self._folder_in_tree is None:  # recorded elsewhere: the end of its path that the tree has, too
+            self._folder_in_tree = (
+                _known_end(cwd, is_folder) if posixpath.basename(cwd) != posixpath.basename(root) else ""
+            )
+            own = cwd[: len(cwd) - len(self._folder_in_tree)].rstrip("/")
             roots |= dict.fromkeys((own,)) if own else {}
         self._roots = tuple(root for root in roots if root)
 
@@ -54,7 +54,7 @@ class EventRoots:
         if path.startswith("/") or _DRIVE.match(path):
             near = next((found for root in self._roots if (found := _below(path, root)) is not None), None)
         else:
-            near = posixpath.normpath(posixpath.join(self._below or ".", path or "."))
+            near = posixpath.normpath(posixpath.join(self._folder_in_tree or ".", path or "."))
         if near is None or near == ".." or near.startswith(("../", "/")) or not _OF_TOOLS.isdisjoint(near.split("/")):
             return None
         return "" if near == "." else near

@@ -104,12 +104,9 @@ def checked(check: AcceptedCheck, names: TreeNames, search: Searcher) -> tuple[b
         case "absent":
             return not tree.exists(path), []
         case "symbol":
-            defined = [
-                symbol
-                for symbol in tree.defined([plain(check.text)])
-                if (symbol.name, symbol.path) == (check.text, path)
-            ]
-            still = [symbol.line for symbol in defined if check.text in search.line(path, symbol.line)]
+            symbols = tree.defined([plain(check.text)])
+            lines = [symbol.line for symbol in symbols if (symbol.name, symbol.path) == (check.text, path)]
+            still = [line for line in lines if check.text in search.line(path, line)]
             return bool(still), [SuggestedPlace(path, line, _WHY) for line in still[:1]]
         case "text" | "script" if path:
             return check.text in (search.text(path) or ""), []

@@ -73,13 +73,7 @@ def _other_ending(path: str, names: TreeNames) -> list[SuggestedPlace]:
     folder = path.rpartition("/")[0]
     beside = [file for file in names.stemmed(stem_of(path)) if file.rpartition("/")[0] == folder]
     ending = ending_of(path).rpartition(".")[2]
-    beside.sort(
-        key=lambda file: (
-            ending_of(file).count("."),
-            not ending_of(file).endswith(ending[:2]),
-            file,
-        )
-    )
+    beside.sort(key=lambda file: (ending_of(file).count("."), not ending_of(file).endswith(ending[:2]), file))
     if "." not in path.rpartition("/")[2] and len(beside) > 1:
         beside = beside[:1] if len({ending_of(file).count(".") for file in beside[:2]}) > 1 else []
     return [SuggestedPlace(file, None, "beside it") for file in beside[:MOST_PLACES]]

@@ -73,11 +73,8 @@ def _meanings(pattern: str, syntax: str) -> list[_Meaning]:
         found.append(_Meaning(pattern.replace("\\|", "|"), "`\\|` is a literal bar here", "with `|`"))
     if syntax == "basic" and re.search(r"(?<!\\)[|+?{(]", pattern):
         found.append(_Meaning(pattern, "`|`, `+`, `?` and braces are literal without `-E`", "with it"))
-    return [
-        meant
-        for at, meant in enumerate(found)
-        if meant.pattern and meant.pattern not in [o.pattern for o in found[:at]]
-    ]
+    by_pattern = {meaning.pattern: meaning for meaning in reversed(found) if meaning.pattern}
+    return [meaning for meaning in found if by_pattern.get(meaning.pattern) is meaning]
 
 
 def _as_rust(pattern: str, syntax: str) -> str:

@@ -40,16 +40,16 @@ def rescue(event: Mapping[str, Any], tree: KeptTree, *, home: str = "", seconds:
     misses = missed_lookups(event, roots)
     search = Searcher(tree, time.monotonic() + seconds)
     if not misses:
-        said = _by_command_lesson(event, names, search, home) if home else None
-        return without_secrets(said, texts_of(event)) if said else NO_MISS
-    said = _first(_rescued(miss, names, search) for miss in misses)
-    if home and said is None:  # most misses have an answer in the tree
+        answer = _by_command_lesson(event, names, search, home) if home else None
+        return without_secrets(answer, texts_of(event)) if answer else NO_MISS
+    answer = _first(_rescued(miss, names, search) for miss in misses)
+    if home and answer is None:  # most misses have an answer in the tree
         from knowbound.lessons.rescue.known import rescue_by_item, rescue_by_lesson  # noqa: PLC0415
 
         by_lesson = _first(rescue_by_lesson(miss, names, search, home) for miss in misses)
-        said = by_lesson or rescue_by_item(misses, names, home)
-    if said:
-        return without_secrets(said, texts_of(event))
+        answer = by_lesson or rescue_by_item(misses, names, home)
+    if answer:
+        return without_secrets(answer, texts_of(event))
     is_absent = not search.is_late() and all(is_nowhere(miss, names, search) for miss in misses)
     return without_secrets(absent(misses, tree), texts_of(event)) if is_absent and tree.has_same_names() else NOTHING
 

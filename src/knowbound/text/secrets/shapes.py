@@ -144,9 +144,8 @@ _PREFIX = lazy("(?<![A-Za-z0-9])" + _ANY)
 _ESCAPED = lazy(r"\\(?:[nrtbf][A-Za-z1]|u[0-9a-f]{4})|%[0-9A-Fa-f]{2}[A-Za-z1]")
 _PREFIX_AFTER_ESCAPE = lazy(_START + _ANY)  # five times slower
 _MOST_TRIES = 8
-_FIRST_TEXTS = iter(
-    range(50)
-)  # texts of a process in which a search for each prefix is faster than compiling the pattern
+# The first texts of a process: in so few, a search for each prefix is faster than compiling the pattern.
+_FIRST_TEXTS = iter(range(50))
 _EXAMPLE = lazy(r"EXAMPLE(?:KEY)?\b")
 
 

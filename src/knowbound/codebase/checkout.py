@@ -121,16 +121,8 @@ class Checkout:
     def deleted(self) -> dict[str, str]:
         """The files and folders that history deleted and that are not there, each with the last such commit."""
         form = "--format=%x00%h"
-        log_options = (
-            "log",
-            "--no-renames",
-            "--diff-filter=D",
-            "--name-only",
-            form,
-            f"--max-count={_MOST_COMMITS}",
-            "HEAD",
-        )
-        ran = run_git(self.root, *log_options, seconds=SECONDS, output_bytes=MOST_OUTPUT)
+        log = ("log", "--no-renames", "--diff-filter=D", "--name-only", form, f"--max-count={_MOST_COMMITS}", "HEAD")
+        ran = run_git(self.root, *log, seconds=SECONDS, output_bytes=MOST_OUTPUT)
         found: dict[str, str] = {}
         commit = ""
         for line in ran.out.decode("utf-8", "replace").splitlines() if ran.code == 0 else ():

@@ -217,12 +217,8 @@ def _role(node: Any, language: str) -> tuple[NameRole, str]:
         if function is None or _is_same_node(function, node):
             return NameRole.CALL, ""
     above = parent.parent()
-    if (
-        kind in _MEMBERS
-        and above is not None
-        and above.kind() in _CALLS
-        and _is_same_node(above.field("function"), parent)
-    ):
+    is_in_call = above is not None and above.kind() in _CALLS
+    if kind in _MEMBERS and is_in_call and _is_same_node(above.field("function"), parent):
         owner = parent.field("object") or parent.field("operand") or parent.field("argument")
         return (NameRole.USE if _is_same_node(owner, node) else NameRole.CALL), ""
     return NameRole.USE, ""

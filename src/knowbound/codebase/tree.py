@@ -35,10 +35,8 @@ class SourceTree:
         self.deadline = deadline
         # A given path must be plain and below the root: links and ways out are not followed.
         real = os.path.realpath(root)
-        below_root = (path for path in only or () if is_inside(os.path.realpath(root / path), real))
-        self._given_paths = (
-            None if only is None else sorted(path for path in below_root if not (root / path).is_symlink())
-        )
+        below = (path for path in only or () if is_inside(os.path.realpath(root / path), real))
+        self._given_paths = None if only is None else sorted(path for path in below if not (root / path).is_symlink())
         # Results of earlier searches.
         self._matches: dict[tuple[object, ...], tuple[list[TextMatch], str]] = {}
         self._files_by_stems: dict[frozenset[str], dict[str, dict[str, list[int]]]] = {}  # with the lines of each stem

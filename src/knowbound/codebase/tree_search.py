@@ -228,18 +228,14 @@ def _passage_score(
     name_stems, above_stems = word_stems(passage.name), word_stems(f"{passage.above} {passage.path}")
     total, found_stems = 0.0, set()
     for word in words:
-        count = (
-            passage.words[word.stem]
-            + _WORTH_IN_NAME * (word.stem in name_stems)
-            + _WORTH_ABOVE * (word.stem in above_stems)
-        )
+        outside = _WORTH_IN_NAME * (word.stem in name_stems) + _WORTH_ABOVE * (word.stem in above_stems)
+        count = passage.words[word.stem] + outside
         share = 1.0
         if count:
             found_stems.add(word.stem)
         else:
-            count = max(
-                (passage.words[other] + _WORTH_IN_NAME * (other in name_stems) for other in word.synonyms), default=0.0
-            )
+            counts = (passage.words[other] + _WORTH_IN_NAME * (other in name_stems) for other in word.synonyms)
+            count = max(counts, default=0.0)
             share = _SYNONYM_SHARE
         if count:
             total += share * weights[word.stem] * count * (_K + 1) / (count + length)

@@ -137,15 +137,8 @@ def _records_of_call(call: ToolCall, project: str) -> Iterator[ActivityRecord]:
         case ToolKind.SEARCH | ToolKind.LIST if not first_text(input_, COMMAND_KEYS):
             text = call.query + (f" in {relative_to(call.where, project)}" if call.where else "")
             ok = ok and call.outcome is Outcome.OK
-            yield ActivityRecord(
-                RecordKind.SEARCH,
-                call.line,
-                text[:_LONGEST],
-                output=_output_of(call),
-                ok=ok,
-                done=done,
-                tool=call.name,
-            )
+            text, output = text[:_LONGEST], _output_of(call)
+            yield ActivityRecord(RecordKind.SEARCH, call.line, text, output=output, ok=ok, done=done, tool=call.name)
         case _ if text := first_text(input_, COMMAND_KEYS):
             yield from _records_of_command(call, text[:_LONGEST], project, ok=ok, done=done)
         case _:

@@ -147,10 +147,9 @@ def _parts(work: Sequence[Work], size_of: Callable[[Work], int]) -> Iterator[lis
 
 def _without_secrets(settings: Settings) -> Settings:
     """Return the settings without addresses and passwords of stores: no worker writes to one."""
-    empty: dict[str, Any] = {
-        setting.name: setting.default for setting in fields(settings) if _SECRETS.search(setting.name)
-    }
-    return replace(settings, cluster_address="", **empty)
+    secret = (setting for setting in fields(settings) if _SECRETS.search(setting.name))
+    defaults: dict[str, Any] = {setting.name: setting.default for setting in secret}
+    return replace(settings, cluster_address="", **defaults)
 
 
 def _start_fork_server() -> None:

@@ -78,9 +78,7 @@ def scan(paths: Iterable[Path], keep_days: int = 0) -> tuple[list[FoundFile], li
     left_out: list[str] = []
     for path in paths:
         if address := address_of(path):
-            found |= {
-                remote.path: FoundFile(remote.path, remote.size, remote.stamp) for remote in list_address(address)
-            }
+            found |= {file.path: FoundFile(file.path, file.size, file.stamp) for file in list_address(address)}
             continue
         try:
             str(path).encode()

@@ -102,9 +102,8 @@ def items_of_text(text: str) -> OtherItems:
         items = [item for item in items_of_shape(text) if item.content][:_MOST_ITEMS]
         if items:
             item_lines = {line for item in items for line in item.content.split("\n")}
-            around = "\n".join(
-                line for line in text.split("\n") if not any(part in line for part in item_lines if part)
-            )
+            lines = (line for line in text.split("\n") if not any(part in line for part in item_lines if part))
+            around = "\n".join(lines)
             store = _STORE.search(around)
             return OtherItems(tuple(items), store[1].lower() if store else "")
     return OtherItems(())
@@ -339,9 +338,8 @@ def _of_sections(text: str) -> Iterator[OtherItem]:
     sections = _sections(text)
     for number, section in enumerate(sections):
         counted = _COUNT.search(section.title)
-        end = next(
-            (later for later in range(number + 1, len(sections)) if sections[later].level <= section.level), None
-        )
+        ends = (later for later in range(number + 1, len(sections)) if sections[later].level <= section.level)
+        end = next(ends, None)
         below = sections[number + 1 : end]
         if counted and below and len(below) == int(counted[1]):
             yield from (OtherItem(other.body, _id(other.title)) for other in below if other.body)

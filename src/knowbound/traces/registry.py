@@ -86,7 +86,7 @@ _OPENCODE = ("opencode.db", "storage/session", "storage/message", "storage/part"
 # The tasks of the editors' extensions (Cline, Roo Code), in the folders of the editors that run them.
 _EDITORS = (".config/Code", ".vscode-server/data", "Library/Application Support/Code")
 _EXTENSIONS = ("saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline")
-_CLINE = tuple(f"{editor}/User/globalStorage/{one}/tasks" for one in _EXTENSIONS for editor in _EDITORS)
+_CLINE = tuple(f"{editor}/User/globalStorage/{extension}/tasks" for extension in _EXTENSIONS for editor in _EDITORS)
 
 # The most specific formats are asked first.
 BUILT_IN = (
@@ -96,7 +96,7 @@ BUILT_IN = (
     BuiltIn("codex.exec", "CodexExec"),
     BuiltIn("copilot_cli", "CopilotCli", (".copilot/session-state", ".copilot/history-session-state")),
     BuiltIn("gemini_cli", "GeminiCli", (".gemini/tmp",)),
-    BuiltIn("opencode", "OpenCode", tuple(f".local/share/opencode/{one}" for one in _OPENCODE)),
+    BuiltIn("opencode", "OpenCode", tuple(f".local/share/opencode/{folder}" for folder in _OPENCODE)),
     BuiltIn("goose", "Goose", (".local/share/goose/sessions/sessions.db",)),
     BuiltIn("qwen_code", "QwenCode", (".qwen/projects",)),
     BuiltIn("cline", "Cline", (".cline/data/sessions", *_CLINE)),

@@ -31,14 +31,14 @@ def scan_for_secrets(files: Sequence[FoundFile], progress: Callable[[int, int], 
     for file in files:
         written = iso_time(file.mtime_ns, 1_000_000_000)
         for line, time, text in _texts(Path(file.path), tally):
-            for found_secret in secrets_in(text):
-                leaked = found.setdefault(found_secret, LeakedSecret(found_secret.kind, time or written))
+            for secret in secrets_in(text):
+                leaked = found.setdefault(secret, LeakedSecret(secret.kind, time or written))
                 leaked.first = min(leaked.first, time or written)
                 place = SecretPlace(file.path, line)
                 if place not in leaked.places[-1:]:
                     leaked.lines += 1
                     leaked.places += [place][: _MOST_PLACES - len(leaked.places)]
-                    seen_in.setdefault(found_secret, set()).add(file.path)
+                    seen_in.setdefault(secret, set()).add(file.path)
         done += file.size
         if progress is not None:
             progress(done, total)

@@ -117,13 +117,8 @@ def _identify(file: FoundFile) -> FileRow:
         asked = {"problem": _NO_TRACE, "root": known_readers()} if head else {"problem": "empty"}
         return FileRow(file.path, file.size, file.mtime_ns, **asked)
     reader, identity = found
-    identity_fields = {
-        "session": identity.session,
-        "agent_id": identity.agent_id,
-        "time": identity.time,
-        "root": identity.root,
-    }
-    return FileRow(file.path, file.size, file.mtime_ns, reader.name, **identity_fields)
+    of_head = {"session": identity.session, "agent_id": identity.agent_id, "time": identity.time, "root": identity.root}
+    return FileRow(file.path, file.size, file.mtime_ns, reader.name, **of_head)
 
 
 class SessionToRead(NamedTuple):
@@ -263,9 +258,7 @@ def _read_each(work: list[_Work], settings: Settings, total: int) -> Iterator[_F
     if work and settings.cluster_address:
         from knowbound.traces.cluster import read_on_cluster
 
-        yield from read_on_cluster(
-            work, settings, _read_one, lambda piece: piece[1].size, lambda piece: parts_of(piece[1])
-        )
+        yield from read_on_cluster(work, settings, _read_one, lambda job: job[1].size, lambda job: parts_of(job[1]))
         return
     for name in {session.reader for _, session, _ in work}:
         reader_named(name)  # loaded before the workers fork, so that they share it

@@ -85,15 +85,8 @@ def turns_of(events: Iterable[Event], start: Start) -> Iterator[TraceTurn]:
                     turn.next_prompt = event.text
                     yield turn
                 index += 1
-                turn = TraceTurn(
-                    session,
-                    start.agent,
-                    index,
-                    event,
-                    project,
-                    injections=injections_for_prompt,
-                    read_before=tuple(files_read),
-                )
+                turn = TraceTurn(session, start.agent, index, event, project, injections=injections_for_prompt)
+                turn.read_before = tuple(files_read)
                 injections_for_prompt = []
             case Injection():
                 (turn.injections if turn is not None else injections_for_prompt).append(event)

@@ -118,11 +118,7 @@ def _says_nothing(value: object) -> bool | None:
         part == 0 if name.lower() in _COUNTS and isinstance(part, int) else _says_nothing(part)
         for name, part in value.items()
     ]
-    return (
-        None
-        if not any(verdict is not None for verdict in verdicts)
-        else all(verdict is not False for verdict in verdicts)
-    )
+    return None if all(verdict is None for verdict in verdicts) else False not in verdicts
 
 
 def search_outcome(text: str, is_error: bool) -> tuple[Outcome, str]:

@@ -57,9 +57,9 @@ class CopilotCli:
             if not isinstance(data, dict) or not _LINE_TYPE.fullmatch(kind):
                 continue
             if kind in ("session.start", "session.resume") and text_in(data, "sessionId"):
-                return Identity(text_in(data, "sessionId"), "", time)
+                return Identity(text_in(data, "sessionId"), time=time)
             if time and text_in(line, "id"):
-                found = found or Identity("", "", time)
+                found = found or Identity("", time=time)
         return found
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:

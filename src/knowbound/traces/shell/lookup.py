@@ -83,7 +83,7 @@ def read_shell(
         outcome, reason = _lookup_outcome(line, output, exit_code, failed)
     else:
         outcome, reason = _shell_outcome(line, output, exit_code, failed)
-        if line.filters and failed is not None and exit_code in (None, 0, 1):
+        if line.filters_output and failed is not None and exit_code in (None, 0, 1):
             filtered = _empty_filter(command, output, exit_code, failed)
             line, kind, outcome, reason = filtered or (line, kind, outcome, reason)
     main_lookup = next((lookup.parsed for lookup in line.lookups if lookup.parsed.kind is kind), None)
@@ -175,7 +175,7 @@ class _Output:
         self.speakers = _SHELL_NAMES | line.programs
         for program in line.programs:
             self.speakers |= set(_SPEAKERS_OF_PROGRAM.get(program, ()))
-        self.prints_counts = any(lookup.counts for lookup in line.lookups)
+        self.prints_counts = any(lookup.prints_count for lookup in line.lookups)
         self.looks_up_names = bool(line.programs & {"which", "type", "command", "whereis"})
         for text in filter(None, map(str.strip, output.splitlines())):
             self.take_line(text)
@@ -221,7 +221,7 @@ class _Output:
 
     def without_prints(self, text: str) -> str:
         """Return a line without the texts that the command line prints itself."""
-        for printed in self.line_plan.prints:
+        for printed in self.line_plan.printed:
             match = printed.match(text)
             if match is None:
                 continue
@@ -233,12 +233,12 @@ class _Output:
 
     def take_report(self, printed: PrintedText, values: list[str]) -> None:
         """Note the result of a lookup that a printed text reports."""
-        if printed.status >= 0 and self.line_plan.lookups and self.line_plan.lookups[-1].silent:
-            self.says_found |= values[printed.status] == "0"
-            self.says_nothing_found |= values[printed.status] != "0"
+        if printed.status_number >= 0 and self.line_plan.lookups and self.line_plan.lookups[-1].is_silent:
+            self.says_found |= values[printed.status_number] == "0"
+            self.says_nothing_found |= values[printed.status_number] != "0"
         elif printed.lookup >= 0:
-            self.says_found |= printed.when and self.line_plan.lookups[printed.lookup].silent
-            self.says_nothing_found |= not printed.when
+            self.says_found |= printed.if_found and self.line_plan.lookups[printed.lookup].is_silent
+            self.says_nothing_found |= not printed.if_found
 
 
 def _lookup_outcome(line: LinePlan, output: str, exit_code: int | None, failed: bool | None) -> tuple[Outcome, str]:
@@ -260,17 +260,17 @@ def _lookup_outcome(line: LinePlan, output: str, exit_code: int | None, failed: 
         return Outcome.ERROR, "the program failed"
     if lines.says_nothing_found:
         return _missed(line, "only the fallback text was printed", failed=True)
-    if all(lookup.silent for lookup in line.lookups):
+    if all(lookup.is_silent for lookup in line.lookups):
         return _by_status(line, failed)
-    if exit_code is not None and exit_code > 1 and any(lookup.muted for lookup in line.lookups):
+    if exit_code is not None and exit_code > 1 and any(lookup.discards_errors for lookup in line.lookups):
         return Outcome.MISSING, "failed with its message thrown away"
     if failed is None and all(lookup.parsed.kind is ToolKind.READ for lookup in line.lookups):
         return Outcome.UNKNOWN, "no status, no output"
     reads = [lookup for lookup in line.lookups if lookup.parsed.kind is ToolKind.READ and not lookup.parsed.query]
-    if not failed and len(reads) == len(line.lookups) and not any(lookup.muted for lookup in reads):
+    if not failed and len(reads) == len(line.lookups) and not any(lookup.discards_errors for lookup in reads):
         return Outcome.OK, "the file is there; that part of it is empty"
-    status_lookup = line.lookups[line.last] if line.last >= 0 else None
-    if status_lookup and status_lookup.decides:
+    status_lookup = line.lookups[line.status_lookup] if line.status_lookup >= 0 else None
+    if status_lookup and status_lookup.decides_status:
         return _missed(line, f"{status_lookup.parsed.program} {_PAST_VERB[status_lookup.parsed.kind]} nothing")
     return _missed(line, "pipeline status swallowed; output empty")
 
@@ -278,16 +278,16 @@ def _lookup_outcome(line: LinePlan, output: str, exit_code: int | None, failed: 
 def _with_hits(line: LinePlan, lines: _Output) -> tuple[Outcome, str]:
     """Return the outcome of an output with hits, which other programs of the line may have printed."""
     named_things = sum(max(1, len(lookup.parsed.operands)) for lookup in line.lookups)
-    if line.shows and len(lines.not_there) >= named_things:
+    if line.shows_other_output and len(lines.not_there) >= named_things:
         return Outcome.MISSING, "the path is not there; other programs printed the output"
     return Outcome.OK, "partly found" if lines.not_there else "found"
 
 
 def _by_status(line: LinePlan, failed: bool | None) -> tuple[Outcome, str]:
     """Return the outcome by the exit status, if it is the status of the lookup."""
-    if any(printed.lookup >= 0 and printed.when for printed in line.prints):
+    if any(printed.lookup >= 0 and printed.if_found for printed in line.printed):
         return _missed(line, "the text for a find was not printed")
-    if line.last < 0:
+    if line.status_lookup < 0:
         return Outcome.OK, "nothing was to be printed"
     if failed is None:
         return Outcome.UNKNOWN, "only the exit status decides, and it is not known"
@@ -317,7 +317,7 @@ def _shell_outcome(line: LinePlan, output: str, exit_code: int | None, failed: b
         return (Outcome.OK, "it printed something") if printed else (Outcome.UNKNOWN, "no status, no output")
     if not failed:
         return Outcome.OK, "ended well"
-    if line.filters and not printed and exit_code in (None, 1):
+    if line.filters_output and not printed and exit_code in (None, 1):
         return Outcome.OK, "the filter let nothing through"
     return Outcome.ERROR, f"ended with status {exit_code}" if exit_code is not None else "failed"
 
@@ -361,7 +361,7 @@ def _takes_either(line: LinePlan) -> bool:
     lookups = line.lookups
     if lookups[0].parsed.program in ("test", "[", "[["):
         return True
-    answered = {printed.lookup for printed in line.prints if not printed.when}
+    answered = {printed.lookup for printed in line.printed if not printed.if_found}
     unanswered = [lookup for at, lookup in enumerate(lookups) if at not in answered and not _reports_a_miss(lookup)]
     # `ls x && cat x/y || echo none`: the text answers for both.
     return not unanswered or (
@@ -374,15 +374,16 @@ def _reports_a_miss(lookup: Lookup) -> bool:
 
     The messages of a search are discarded for other reasons.
     """
-    return lookup.counts or lookup.silent or (lookup.muted and lookup.parsed.kind is not ToolKind.SEARCH)
+    is_muted = lookup.discards_errors and lookup.parsed.kind is not ToolKind.SEARCH
+    return lookup.prints_count or lookup.is_silent or is_muted
 
 
 def _checks_absence(line: LinePlan) -> bool:
     """Report whether a line treats "not found" as success."""
-    reported = {printed.lookup for printed in line.prints if printed.lookup >= 0}
-    if (line.negated and not reported) or line.removes:
+    reported = {printed.lookup for printed in line.printed if printed.lookup >= 0}
+    if (line.negated and not reported) or line.removes_files:
         return True
     if any("<<<<<<<" in lookup.parsed.query for lookup in line.lookups):
         return True  # conflict markers are only searched for to see that none is left
-    inverted = (at for at, lookup in enumerate(line.lookups) if lookup.parsed.inverted and lookup.parsed.silent)
+    inverted = (at for at, lookup in enumerate(line.lookups) if lookup.parsed.is_inverted and lookup.parsed.is_silent)
     return not reported.issuperset(inverted)

@@ -65,7 +65,7 @@ _ANSI = {"n": "\n", "t": "\t", "r": "\r", "e": "\x1b", "a": "\a", "b": "\b", "0"
 def parse(text: str) -> tuple[Pipeline, ...]:
     """Return the pipelines of a command line, in order."""
     if len(text) > LONGEST:
-        return (Pipeline("", False, (Command((ShellWord(text[:100]),)),)),)
+        return (Pipeline("", negated=False, stages=(Command((ShellWord(text[:100]),)),)),)
     return _cached(text) if len(text) < _SHORT else _Parser(text, 0).parse()
 
 
@@ -179,7 +179,7 @@ class _Parser:
                 other = self.steps("fi")
             elif self.ended_by == "elif":
                 self.depth += 1
-                other = (Pipeline("", False, (self.group_body("if"),)),)
+                other = (Pipeline("", negated=False, stages=(self.group_body("if"),)),)
             return CompoundCommand(word, test, body, other)
         if word in ("while", "until"):
             return CompoundCommand(word, self.steps("do"), self.steps("done"))

@@ -19,24 +19,24 @@ class Lookup(NamedTuple):
     """A lookup of the line together with the pipeline behind it."""
 
     parsed: ParsedCommand
-    counts: bool  # its output is a number
-    silent: bool  # it prints nothing; only its exit status decides
-    muted: bool  # its error messages are discarded
-    decides: bool  # its status is the status of its pipeline
+    prints_count: bool  # its output is a number
+    is_silent: bool  # it prints nothing; only its exit status decides
+    discards_errors: bool  # its error messages are discarded
+    decides_status: bool  # its status is the status of its pipeline
 
 
 class LinePlan(NamedTuple):
     """Facts about a command line that decide how its output is read."""
 
     lookups: tuple[Lookup, ...]
-    prints: tuple[PrintedText, ...]
-    shows: bool  # other programs print their state into the output
+    printed: tuple[PrintedText, ...]
+    shows_other_output: bool  # other programs print their state into the output
     acts: bool  # it builds, tests or changes something: the lookups are not its purpose
-    filters: bool  # a program's output goes through grep
-    last: int  # the lookup whose status is the status of the line, -1 for none
+    filters_output: bool  # a program's output goes through grep
+    status_lookup: int  # the lookup whose status is the status of the line, -1 for none
     negated: bool  # `! grep …`
     programs: frozenset[str]
-    removes: bool  # it removes or rewrites something
+    removes_files: bool  # it removes or rewrites something
 
 
 def plan(command: str, *, filters_search: bool = False) -> LinePlan:
@@ -49,14 +49,14 @@ def plan(command: str, *, filters_search: bool = False) -> LinePlan:
     names.update(name for step in steps for stage in step.stages for name in stage.wrappers)
     return LinePlan(
         lookups=tuple(planner.lookups),
-        prints=tuple(planner.prints),
-        shows=planner.shows,
+        printed=tuple(planner.printed),
+        shows_other_output=planner.shows_other_output,
         acts=planner.acts,
-        filters=planner.filters,
-        last=planner.last,
+        filters_output=planner.filters_output,
+        status_lookup=planner.status_lookup,
         negated=planner.negated,
         programs=frozenset(names),
-        removes=any(map(_removes, simple)),
+        removes_files=any(map(_removes, simple)),
     )
 
 
@@ -91,7 +91,7 @@ class _Tail(NamedTuple):
     """The stages of a pipeline after the first."""
 
     search: ParsedCommand | None  # the last grep that picks lines
-    counts: bool  # the last stage prints a number
+    prints_count: bool  # the last stage prints a number
     acts: bool  # a stage does something with each line
 
 
@@ -101,9 +101,9 @@ class _Planner:
     def __init__(self, filters_search: bool) -> None:
         self.filters_search = filters_search
         self.lookups: list[Lookup] = []
-        self.prints: list[PrintedText] = []
-        self.shows = self.acts = self.filters = self.negated = False
-        self.last = -1
+        self.printed: list[PrintedText] = []
+        self.shows_other_output = self.acts = self.filters_output = self.negated = False
+        self.status_lookup = -1
 
     def read_list(
         self, steps: tuple[Pipeline, ...], condition: _Condition = _UNCONDITIONAL, when: bool = True
@@ -118,11 +118,11 @@ class _Planner:
             current = current if is_linked else _UNCONDITIONAL
             guard = (current, step.link == "&&") if current.lookup >= 0 else (condition, when)
             before = len(self.lookups)
-            self.last = -1
+            self.status_lookup = -1
             found = self.read_pipeline(step.stages, *guard)
             if found.lookup >= before:
                 current = _Condition(found.lookup, found.flipped != step.negated)
-                self.last = found.lookup
+                self.status_lookup = found.lookup
                 self.negated |= step.negated
         return current
 
@@ -139,7 +139,7 @@ class _Planner:
             return self.read_command(source, guard, when)
         parsed = describe(source)
         search, last = tail.search, later[-1]
-        if parsed.role is ProgramRole.LOOKUP and not parsed.silent:
+        if parsed.role is ProgramRole.LOOKUP and not parsed.is_silent:
             if search:
                 paths = parsed.lists_paths or search.lists_paths
                 parsed = parsed._replace(
@@ -149,12 +149,19 @@ class _Planner:
             parsed = search._replace(operands=(), is_state=parsed.role is not ProgramRole.KNOWLEDGE)
         else:
             self.acts |= parsed.role is ProgramRole.ACT
-            self.shows |= parsed.role is not ProgramRole.ACT
-            self.filters |= search is not None
+            self.shows_other_output |= parsed.role is not ProgramRole.ACT
+            self.filters_output |= search is not None
             return _UNCONDITIONAL
-        silent = (search is not None and search.silent) or _goes_to_file(last.redirects)
+        silent = (search is not None and search.is_silent) or _goes_to_file(last.redirects)
         decides = isinstance(last, Command) and describe(last) == search
-        return self.add_lookup(Lookup(parsed, tail.counts, silent, _discards_errors(source.redirects), decides))
+        lookup = Lookup(
+            parsed,
+            prints_count=tail.prints_count,
+            is_silent=silent,
+            discards_errors=_discards_errors(source.redirects),
+            decides_status=decides,
+        )
+        return self.add_lookup(lookup)
 
     def later_stages(self, stages: tuple[Command | CompoundCommand, ...]) -> _Tail:
         """Read the stages after the first."""
@@ -166,23 +173,23 @@ class _Planner:
                 inner.read_list(stage.test + stage.body + stage.other)
                 acts |= inner.acts
                 searches = [lookup.parsed for lookup in inner.lookups if lookup.parsed.kind is ToolKind.SEARCH]
-                search = searches[0]._replace(silent=False) if searches else search
+                search = searches[0]._replace(is_silent=False) if searches else search
                 continue
             parsed = describe(stage)
-            if parsed.kind is ToolKind.SEARCH and not parsed.inverted:
-                search, counts = parsed, parsed.counts
+            if parsed.kind is ToolKind.SEARCH and not parsed.is_inverted:
+                search, counts = parsed, parsed.prints_count
             elif parsed.role is ProgramRole.COUNT or stage.program == "wc":
                 counts = True
             else:
                 acts |= parsed.role is ProgramRole.ACT
                 acts |= parsed.role is ProgramRole.QUIET and "xargs" in stage.wrappers
-                counts |= parsed.counts  # grep -vc
+                counts |= parsed.prints_count  # grep -vc
         return _Tail(search, counts, acts)
 
     def add_lookup(self, lookup: Lookup) -> _Condition:
         self.lookups.append(lookup)
         return _Condition(
-            len(self.lookups) - 1, lookup.parsed.inverted and lookup.parsed.program in ("test", "[", "[[")
+            len(self.lookups) - 1, lookup.parsed.is_inverted and lookup.parsed.program in ("test", "[", "[[")
         )
 
     def read_group(self, group: CompoundCommand, guard: _Condition, when: bool) -> _Condition:
@@ -205,22 +212,24 @@ class _Planner:
         if parsed.role is ProgramRole.LOOKUP:
             if goes_to_file and parsed.kind is not ToolKind.SEARCH:
                 return _UNCONDITIONAL
-            silent = parsed.silent or goes_to_file
-            return self.add_lookup(Lookup(parsed, parsed.counts, silent, _discards_errors(command.redirects), True))
+            silent = parsed.is_silent or goes_to_file
+            muted = _discards_errors(command.redirects)
+            return self.add_lookup(Lookup(parsed, parsed.prints_count, silent, muted, decides_status=True))
         if parsed.role is ProgramRole.PRINT and not goes_to_file:
             self.read_print(command, guard, when)
         elif parsed.role is ProgramRole.ACT:
             self.acts = True
         elif parsed.role in _PRINTING:
-            self.shows |= not goes_to_file and not any(redirect.operator == "<<" for redirect in command.redirects)
+            has_heredoc = any(redirect.operator == "<<" for redirect in command.redirects)
+            self.shows_other_output |= not goes_to_file and not has_heredoc
         return _UNCONDITIONAL
 
     def read_print(self, command: Command, guard: _Condition, when: bool) -> None:
         from knowbound.traces.shell.printed import printed_texts  # noqa: PLC0415  # most lines print nothing
 
         for printed in printed_texts(command, guard.lookup, when != guard.flipped):
-            self.shows |= printed.is_unknown
-            self.prints += [] if printed.is_unknown else [printed]
+            self.shows_other_output |= printed.is_unknown
+            self.printed += [] if printed.is_unknown else [printed]
 
 
 def _goes_to_file(redirects: tuple[Redirect, ...]) -> bool:

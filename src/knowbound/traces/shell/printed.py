@@ -21,15 +21,15 @@ class PrintedText(NamedTuple):
     """A line of text that the command line itself prints."""
 
     pieces: tuple[str, ...]  # the text before, between and after its expansions
-    prefix: bool  # no newline follows: the output of the next command is in the same line
+    is_prefix: bool  # no newline follows: the output of the next command is in the same line
     lookup: int  # the lookup that it reports on, -1 for none
-    when: bool  # it is printed if that lookup found something
-    status: int  # the expansion with `$?`, -1 for none
+    if_found: bool  # it is printed if that lookup found something
+    status_number: int  # the expansion with `$?`, -1 for none
 
     @property
     def is_unknown(self) -> bool:
         """Report whether the line may be anything: variables alone."""
-        return not any(self.pieces) and self.status < 0
+        return not any(self.pieces) and self.status_number < 0
 
     def match(self, line: str) -> tuple[list[str], str] | None:
         """Return the values of the expansions and the rest of the line; None if the line is not this text."""
@@ -38,14 +38,14 @@ class PrintedText(NamedTuple):
         at, values = len(self.pieces[0]), []
         for left, piece in zip(range(len(self.pieces) - 2, -1, -1), self.pieces[1:], strict=True):
             end = line.find(piece, at)
-            if not left and not (self.prefix and piece):  # the last piece ends the line
+            if not left and not (self.is_prefix and piece):  # the last piece ends the line
                 end = len(line) - len(piece) if line.endswith(piece) else -1
             if end < at:
                 return None
             values.append(line[at:end].strip())
             at = end + len(piece)
         rest = line[at:].strip()
-        return None if rest and not self.prefix else (values, rest)
+        return None if rest and not self.is_prefix else (values, rest)
 
 
 def printed_texts(command: Command, lookup: int, when: bool) -> Iterator[PrintedText]:

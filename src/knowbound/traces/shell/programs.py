@@ -33,10 +33,10 @@ class ParsedCommand(NamedTuple):
     kind: ToolKind = ToolKind.SHELL
     query: str = ""
     operands: tuple[str, ...] = ()  # the files and folders it names
-    counts: bool = False  # prints numbers: grep -c
-    silent: bool = False  # prints nothing, only its exit status decides: grep -q, test
+    prints_count: bool = False  # prints numbers: grep -c
+    is_silent: bool = False  # prints nothing, only its exit status decides: grep -q, test
     lists_paths: bool = False  # prints one path per line: find, grep -l
-    inverted: bool = False  # grep -v, test ! -e
+    is_inverted: bool = False  # grep -v, test ! -e
     program: str = ""
     syntax: Syntax | None = None  # of its pattern; None without a pattern
     is_state: bool = False  # asks for the state of programs and services, not for knowledge of a project
@@ -104,10 +104,10 @@ def search(command: Command, words: list[str]) -> ParsedCommand:
         " | ".join(patterns),
         operands,
         syntax=_syntax(command.program, table, options),
-        counts=options.has("c", "count", "count-matches"),
-        silent=options.has("q", "quiet", "silent"),
+        prints_count=options.has("c", "count", "count-matches"),
+        is_silent=options.has("q", "quiet", "silent"),
         lists_paths=options.has("l", "L", "files-with-matches", "files-without-match", "name-only"),
-        inverted=options.has("v", "invert-match"),
+        is_inverted=options.has("v", "invert-match"),
     )
 
 
@@ -130,26 +130,17 @@ def lookup(
     *,
     syntax: Syntax | None = None,
     is_state: bool = False,
-    counts: bool = False,
-    silent: bool = False,
+    prints_count: bool = False,
+    is_silent: bool = False,
     lists_paths: bool = False,
-    inverted: bool = False,
+    is_inverted: bool = False,
 ) -> ParsedCommand:
     """Return a lookup, with the operands that name something."""
     named = tuple(operand for operand in operands if operand not in ("-", "{}"))
     return ParsedCommand(
-        ProgramRole.LOOKUP,
-        kind,
-        query,
-        named,
-        counts=counts,
-        silent=silent,
-        lists_paths=lists_paths,
-        inverted=inverted,
-        program=command.program,
-        syntax=syntax,
-        is_state=is_state,
-    )
+        ProgramRole.LOOKUP, kind, query, named, program=command.program, syntax=syntax, is_state=is_state,
+        prints_count=prints_count, is_silent=is_silent, lists_paths=lists_paths, is_inverted=is_inverted,
+    )  # fmt: skip
 
 
 # ---- searching by name
@@ -220,9 +211,8 @@ _PROGRAM_PLACES = _words("which whereis type command hash")
 
 
 def _list(command: Command, words: list[str]) -> ParsedCommand:
-    return lookup(
-        command, ToolKind.LIST, "", _arguments_of(command, words).operands, is_state=command.program == "stat"
-    )
+    operands = _arguments_of(command, words).operands
+    return lookup(command, ToolKind.LIST, "", operands, is_state=command.program == "stat")
 
 
 def _read(command: Command, words: list[str]) -> ParsedCommand:
@@ -285,7 +275,7 @@ def _test(command: Command, words: list[str]) -> ParsedCommand:
     inverted = words[:1] == ["!"]
     words = words[inverted:]
     if len(words) == 2 and words[0] in ("-e", "-f", "-d", "-s", "-L", "-h", "-r", "-x"):
-        return lookup(command, ToolKind.LIST, "", words[1:], silent=True, inverted=inverted)
+        return lookup(command, ToolKind.LIST, "", words[1:], is_silent=True, is_inverted=inverted)
     return ParsedCommand(ProgramRole.QUIET, program="test")
 
 

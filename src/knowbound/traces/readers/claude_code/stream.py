@@ -58,7 +58,7 @@ class ClaudeStream:
             if text_in(line, "sessionId") or text_in(line, "type") in _CURSOR_TYPES:
                 return None
             if found is None and _is_stream_line(line):
-                found = Identity(text_in(line, "session_id"), "", text_in(line, "timestamp"))
+                found = Identity(text_in(line, "session_id"), time=text_in(line, "timestamp"))
         return found
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:

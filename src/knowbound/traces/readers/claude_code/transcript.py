@@ -83,7 +83,7 @@ class ClaudeCode:
         if not has_session_key:
             return None
         match = re.search(rb'"sessionId":\s*"([^"]+)"', head)  # in any line of a head without a message
-        return Identity(match.group(1).decode("utf-8", "replace") if match else "", "", time)
+        return Identity(match.group(1).decode("utf-8", "replace") if match else "", time=time)
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
         """Yield the events of one session."""

@@ -48,9 +48,8 @@ def is_bare_meta(line: dict[str, Any]) -> bool:
 def tokens_of(event: Payload) -> int | None:
     """Return the tokens of a response that were written, and read for the first time; None if it has no such number."""
     last = as_input(as_input(event.get("info")).get("last_token_usage"))
-    return (
-        new_tokens(*(last.get(f"{kind}_tokens", 0) for kind in ("input", "cached_input", "output"))) if last else None
-    )
+    counts = (last.get(f"{kind}_tokens", 0) for kind in ("input", "cached_input", "output"))
+    return new_tokens(*counts) if last else None
 
 
 class CallOutput(NamedTuple):
@@ -248,10 +247,8 @@ def _calls_in(script: str) -> list[ScriptCall]:
 
     without_strings = _TOKENS.sub(keep, script.replace("\0", ""))
     variables = dict(_VARIABLE.findall(without_strings))
-    return [
-        ScriptCall(call[1], _argument(call[2] or "", variables, strings))
-        for call in _TOOL_CALL.finditer(without_strings)
-    ]
+    calls = _TOOL_CALL.finditer(without_strings)
+    return [ScriptCall(call[1], _argument(call[2] or "", variables, strings)) for call in calls]
 
 
 def _string(literal: str) -> str:
@@ -261,7 +258,7 @@ def _string(literal: str) -> str:
             return str(json.loads(literal, strict=False))
         except ValueError:
             pass
-    return re.sub(r"\\(.)", lambda one: _ESCAPES.get(one[1], one[1]), literal[1:-1], flags=re.S)
+    return re.sub(r"\\(.)", lambda sign: _ESCAPES.get(sign[1], sign[1]), literal[1:-1], flags=re.S)
 
 
 def _argument(argument: str, variables: dict[str, str], strings: list[str]) -> dict[str, Any]:
@@ -269,9 +266,9 @@ def _argument(argument: str, variables: dict[str, str], strings: list[str]) -> d
     value = variables.get(argument, argument)
     if alone := _STRING_NUMBER.fullmatch(value):
         return {"input": strings[int(alone[1])]}
-    value = _NAMED_VALUE.sub(lambda one: one[1] + variables.get(one[2], one[2]), value)
+    value = _NAMED_VALUE.sub(lambda pair: pair[1] + variables.get(pair[2], pair[2]), value)
     value = _TRAILING.sub(r"\1", _BARE_KEY.sub(r'\1"\2"\3', value))
-    value = _STRING_NUMBER.sub(lambda one: json.dumps(strings[int(one[1])]), value)
+    value = _STRING_NUMBER.sub(lambda mark: json.dumps(strings[int(mark[1])]), value)
     return object_of(value)
 
 

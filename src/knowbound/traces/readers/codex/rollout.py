@@ -76,13 +76,13 @@ class Codex:
         for line in lines_of_head(head):
             payload, time = line.get("payload"), text_in(line, "timestamp")
             if is_bare_meta(line):
-                return Identity(text_in(line, "id"), "", time)
+                return Identity(text_in(line, "id"), time=time)
             if not isinstance(payload, dict) or text_in(line, "type") not in _TYPES:
                 continue
             if line["type"] == "session_meta":
                 session, agent_id = session_and_agent(payload)
                 return Identity(session, agent_id, time)
-            found = found or Identity("", "", time)
+            found = found or Identity("", time=time)
         return found
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
@@ -305,9 +305,8 @@ class _Rollout:
             return finish_patch(id_, patch, result.text, failed=has_failed, line=request.line)
         looks_at = str(request.input.get("session_id")) if request.name == "write_stdin" else ""
         looks_at = cell_key(request.input.get("cell_id")) if request.name == "wait" else looks_at
-        name, input_, text = self.running_commands.judged_as(
-            request, result.text, looks_at=looks_at, runs_in=result.running
-        )
+        judged = self.running_commands.judged_as(request, result.text, looks_at=looks_at, runs_in=result.running)
+        name, input_, text = judged
         failed = result.failed if request.failed is None else request.failed
         call = finish_call(
             id_,

@@ -33,7 +33,7 @@ def test_every_one_of_the_package_can_be_compiled() -> None:
     gc.unfreeze()  # tests/conftest.py has frozen what was imported with the tests
     found = [one for one in gc.get_objects() if type(one) is _LazyPattern]  # a proxy of what is gone has no class
     gc.freeze()
-    made = [one for one in found if one._given[0] != "("]
+    made = [one for one in found if one._pattern_and_flags[0] != "("]
     assert len(made) > 100
     assert all(isinstance(one.pattern, str) for one in made)
 

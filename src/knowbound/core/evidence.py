@@ -219,32 +219,32 @@ def gaps_of(
     """Return the requirements that are not met. Every term of the question must meet them."""
     entries = list(entries)
     return [
-        EvidenceGap(need.cls, have, need.minimum, target, _opposite(need, entries))
-        for have, need, target in _levels(requirements, terms, entries)
+        EvidenceGap(need.cls, have, need.minimum, target, _note_of_opposite(need, entries))
+        for have, need, target in _best_levels(requirements, terms, entries)
         if not have.reaches(need.minimum)
     ]
 
 
-def _opposite(requirement: Requirement, entries: Iterable[Evidence]) -> str:
-    """Return the note of a run with the opposite result: a failing build, a pipeline that did not fail."""
+def _note_of_opposite(requirement: Requirement, entries: Iterable[Evidence]) -> str:
+    """Return the note of a run with the opposite of the needed result (a failing build); "" if there is none."""
     of_class = [entry for entry in entries if entry.cls is requirement.cls and not entry.cites]
-    said = [entry.note for entry in of_class if entry.quality_for(requirement.shows) is not entry.quality]
-    return said[0] if said else ""
+    notes = [entry.note for entry in of_class if entry.quality_for(requirement.shows) is not entry.quality]
+    return notes[0] if notes else ""
 
 
 def coverage_of(
     requirements: Iterable[Requirement], terms: Iterable[str], entries: Iterable[Evidence]
 ) -> tuple[int, int, Quality]:
-    """Return how many requirements are met, of how many, and the lowest quality among them."""
-    levels = _levels(requirements, terms, entries)
+    """Return the number of met requirements, of all requirements, and the lowest quality among them."""
+    levels = _best_levels(requirements, terms, entries)
     lowest = min((level for level, *_ in levels), key=lambda level: level.rank, default=Quality.NONE)
-    return sum(level.reaches(one.minimum) for level, one, _ in levels), len(levels), lowest
+    return sum(level.reaches(requirement.minimum) for level, requirement, _ in levels), len(levels), lowest
 
 
-def _levels(
+def _best_levels(
     requirements: Iterable[Requirement], terms: Iterable[str], entries: Iterable[Evidence]
 ) -> list[tuple[Quality, Requirement, str]]:
-    """Return the best quality for each requirement and term."""
+    """Return the best quality for each requirement and term: (quality, requirement, term or "")."""
     terms, entries = list(terms), list(entries)
     return [
         (best_quality(entries, requirement.cls, target or None, requirement.shows), requirement, target)
@@ -258,7 +258,7 @@ def derive_confidence(
 ) -> tuple[Confidence, str]:
     """Return the confidence from quality, coverage and agreement, and a sentence that explains it (part IV)."""
     entries = list(entries)
-    levels = _levels(requirements, terms, entries)
+    levels = _best_levels(requirements, terms, entries)
     if not levels:
         return Confidence.NONE, "Nothing was asked that evidence could answer."
     lowest = min((level for level, _, _ in levels), key=lambda level: level.rank)
@@ -274,8 +274,8 @@ def derive_confidence(
         every = f"all {len(levels)} that were needed are" if len(levels) > 1 else "what was needed is"
         return confidence, f"Confidence is complete because {every} verified: {agreed}."
     # The kind of project says nothing about the subject of the question: it can limit the confidence, not explain it.
-    asked_for = [level for level in levels if level[1].cls is not _DISCOVERY] or levels
-    level, requirement, target = min(asked_for, key=lambda level: level[0].rank)
+    explaining = [row for row in levels if row[1].cls is not _DISCOVERY] or levels
+    level, requirement, target = min(explaining, key=lambda row: row[0].rank)
     about = f" for {target!r}" if target else ""
     if level is Quality.NONE:
         return confidence, f"Confidence is none because there is no {requirement.cls} evidence{about}."
@@ -287,16 +287,17 @@ def derive_confidence(
     because = f" ({notes[0]})" if notes else ""
     word = "only " if level in (Quality.WEAK, Quality.MODERATE) else ""
     shown = f"the {requirement.cls} evidence{about} is {word}{level}{because}"
-    met = sum(one.reaches(need.minimum) for one, need, _ in levels)
+    met = sum(quality.reaches(need.minimum) for quality, need, _ in levels)
     covered = f"{met} of {len(levels)} that were needed are met" if len(levels) > 1 else ""
     agreed = next((entry.note for entry in entries if entry.cites and entry.note and entry.note not in because), "")
     more = "; ".join(filter(None, (covered, agreed)))
-    said = f"because {shown}" if level is lowest else f"because the kind of project is {_known(lowest)}; {shown}"
+    project = "" if level is lowest else f"the kind of project is {_project_knowledge(lowest)}; "
+    said = f"because {project}{shown}"
     return confidence, f"Confidence is {confidence} {said} ({more})." if more else f"Confidence is {confidence} {said}."
 
 
-def _known(discovery: Quality) -> str:
-    """Return in words how much is known of the project."""
+def _project_knowledge(discovery: Quality) -> str:
+    """Return in words how much is known of the project from the quality of its discovery."""
     return {Quality.NONE: "not known", Quality.WEAK: "not known", Quality.MODERATE: "known only in part"}.get(
         discovery, "shown by one scan alone"
     )

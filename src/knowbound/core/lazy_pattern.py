@@ -16,14 +16,14 @@ class _LazyPattern:
     """A stand-in with the methods of the compiled expression, each looked up once."""
 
     def __init__(self, pattern: str, flags: int) -> None:
-        self._given = (pattern, flags)
-        self._made: re.Pattern[str] | None = None
+        self._pattern_and_flags = (pattern, flags)
+        self._compiled: re.Pattern[str] | None = None
 
     def __getattr__(self, name: str) -> Any:
-        if self._made is None:
-            self._made = re.compile(*self._given)
-        found = self.__dict__[name] = getattr(self._made, name)
-        return found
+        if self._compiled is None:
+            self._compiled = re.compile(*self._pattern_and_flags)
+        method = self.__dict__[name] = getattr(self._compiled, name)
+        return method
 
 
 def lazy(pattern: str, flags: int = 0) -> re.Pattern[str]:

@@ -94,7 +94,7 @@ _GENERATED = lazy(
     r"(?:^|/)package-lock\.json$|\.(?:po|pot|svg|lock)$|_generated\."
 )
 # Files that are made from the source, or only declare its types.
-_BUILT = lazy(r"(?:^|/)(?:dist|build|out|esm|cjs|umd|types?|typings)/|\.d\.[cm]?ts$")
+_BUILT_FILES = lazy(r"(?:^|/)(?:dist|build|out|esm|cjs|umd|types?|typings)/|\.d\.[cm]?ts$")
 _DOCUMENTATION = lazy(
     r"\.html?$|(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|tutorials?|docs_src|benchmarks?)/|"
     r"(?:^|/)(?:CHANGE\w*|HISTORY|NEWS|README|LICENSE|AUTHORS|COPYING)",
@@ -139,7 +139,7 @@ def language_of(path: str) -> Language | None:
 
 def extensions_of(*names: str) -> frozenset[str]:
     """Return the file extensions of the named languages."""
-    return frozenset(one for language in LANGUAGES if language.name in names for one in language.extensions)
+    return frozenset(ending for language in LANGUAGES if language.name in names for ending in language.extensions)
 
 
 @lru_cache(maxsize=100_000)
@@ -169,7 +169,7 @@ def source_rank(path: str) -> int:
     ending = extension(path)
     if ending in DOCUMENTS or _DOCUMENTATION.search(path):
         return 2
-    return 1 if _BUILT.search(path) or ending not in CODE else 0
+    return 1 if _BUILT_FILES.search(path) or ending not in CODE else 0
 
 
 SOURCE_RANK_WORDS = ("", "built", "documentation", "a test", "vendored or generated")
@@ -193,50 +193,52 @@ def project_name(folder: str) -> str:
     return project_folder(folder).rpartition("/")[2]
 
 
-_NAMES = (
+_KNOWLEDGE_NAMES = (
     r"(?:CLAUDE(?:\.local)?|AGENTS?(?:\.override)?|GEMINI|SKILL)\.md"
     r"|copilot-instructions\.md|\.cursorrules|\.windsurfrules"
 )
-_NAME = lazy(_NAMES, re.IGNORECASE)
+_KNOWLEDGE_NAME = lazy(_KNOWLEDGE_NAMES, re.IGNORECASE)
 _AGENT_FOLDERS = frozenset(".claude .agents .codex .gemini .cursor .github".split())
-_FOLDERS = frozenset("knowledge skill skills rules commands agents docs prompts instructions memory".split())
-_DOCUMENTS = (".md", ".mdc", ".txt", ".toml")
-_ENDINGS = (*_DOCUMENTS, "rules")
-_LOADED = frozenset(
+_KNOWLEDGE_FOLDERS = frozenset("knowledge skill skills rules commands agents docs prompts instructions memory".split())
+_DOCUMENT_ENDINGS = (".md", ".mdc", ".txt", ".toml")
+_KNOWLEDGE_ENDINGS = (*_DOCUMENT_ENDINGS, "rules")
+_LOADED_BY_CLIENTS = frozenset(
     "claude.md claude.local.md .claude/claude.md agents.md agents.override.md gemini.md .cursorrules .windsurfrules "
     ".github/copilot-instructions.md".split()
 )
-_ANYWHERE = lazy(r"\*\*/")
+_ANY_FOLDERS = lazy(r"\*\*/")
 
 
 @lru_cache(maxsize=64)
-def _globs(globs: tuple[str, ...]) -> re.Pattern[str]:
+def _joined_globs(globs: tuple[str, ...]) -> re.Pattern[str]:
     """Return one expression for all globs; `**/` also matches no folder at all."""
-    parts = [translate(_ANYWHERE.sub("*", glob)) for glob in globs]
+    parts = [translate(_ANY_FOLDERS.sub("*", glob)) for glob in globs]
     return re.compile("|".join(f"(?:{part})" for part in parts) or r"(?!)")
 
 
 def is_knowledge(path: str, globs: tuple[str, ...] = ()) -> bool:
     """Report whether a path, relative to its project, is a knowledge file by name, by folder or by a glob."""
-    is_document = path.lower().endswith(_ENDINGS)
-    if not (is_document or globs):  # most paths
+    is_document = path.lower().endswith(_KNOWLEDGE_ENDINGS)
+    if not (is_document or globs):  # most paths end here
         return False
     path = path.replace("\\", "/")
-    return (is_document and _is_known(path)) or bool(globs and _globs(globs).match(path))
+    return (is_document and _is_knowledge_document(path)) or bool(globs and _joined_globs(globs).match(path))
 
 
-def _is_known(path: str) -> bool:
-    """Report whether the name is known, or the path is a document below a folder of knowledge."""
+def _is_knowledge_document(path: str) -> bool:
+    """Report whether the name is a knowledge file's, or the path is a document below a folder of knowledge."""
     *folders, name = path.lower().split("/")
-    if _NAME.fullmatch(name):
+    if _KNOWLEDGE_NAME.fullmatch(name):
         return True
-    at = next((at for at, folder in enumerate(folders) if folder in _AGENT_FOLDERS), len(folders))
-    return name.endswith(_DOCUMENTS) and name not in _DOCUMENTS and not _FOLDERS.isdisjoint(folders[at + 1 :])
+    # Only folders below the folder of an agent count.
+    agent_folder = next((index for index, folder in enumerate(folders) if folder in _AGENT_FOLDERS), len(folders))
+    is_document = name.endswith(_DOCUMENT_ENDINGS) and name not in _DOCUMENT_ENDINGS
+    return is_document and not _KNOWLEDGE_FOLDERS.isdisjoint(folders[agent_folder + 1 :])
 
 
 def is_loaded_by_client(path: str) -> bool:
     """Report whether clients load the file into every session: instructions in the root of the project."""
-    return path.lower() in _LOADED
+    return path.lower() in _LOADED_BY_CLIENTS
 
 
 def relative_to(path: str, project: str) -> str:
@@ -251,10 +253,10 @@ def relative_to(path: str, project: str) -> str:
 
 def split_by_reach(knowledge: Iterable[str], reached: Iterable[str]) -> tuple[list[str], list[str]]:
     """Split knowledge files (relative paths) into reached and unreached files."""
-    seen = set(reached)
+    reached_paths = set(reached)
     files = sorted(set(knowledge))
-    globs = tuple(path for path in seen if "*" in path)  # `cat docs/*.md` reaches every file it expands to
-    hits = {path for path in files if path in seen or fnmatch_any(path, globs)}
+    globs = tuple(path for path in reached_paths if "*" in path)  # `cat docs/*.md` reaches every file it expands to
+    hits = {path for path in files if path in reached_paths or fnmatch_any(path, globs)}
     return [path for path in files if path in hits], [path for path in files if path not in hits]
 
 

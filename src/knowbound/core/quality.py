@@ -28,15 +28,16 @@ from knowbound.core.trace import ToolCall
 KEPT_DAYS = 90  # of raw turns
 EXCERPT = 500  # code points of an item's content
 LONGEST_TEXT = 4_000  # code points of the prompt and of the answer
-_SHA = 16  # digits of a content's hash that logs keep
+_SHA_DIGITS = 16  # of a content's hash, which logs keep
+_LIMIT_RATIO = 1.1  # of one limit of durations to the limit before
 
 
-def _sum(one: Any, other: Any) -> Any:
-    """Add two values; of mappings the values of equal keys."""
-    if not isinstance(one, dict):
-        return one + other
-    both = one | other
-    return {key: one[key] + other[key] if key in one and key in other else both[key] for key in sorted(both)}
+def _add_values(first: Any, second: Any) -> Any:
+    """Add two values; mappings are joined, and the values of equal keys added."""
+    if not isinstance(first, dict):
+        return first + second
+    both = first | second
+    return {key: first[key] + second[key] if key in first and key in second else both[key] for key in sorted(both)}
 
 
 class Metric(StrEnum):
@@ -68,7 +69,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, call: ToolCall) -> JudgedCall:
         """Return a call of a trace, with its whole output."""
-        return cls(call.name, call.input or {}, call.text, call.outcome)
+        return cls(call.name, call.input or {}, output=call.text, outcome=call.outcome)
 
 
 class JudgedTurn(msgspec.Struct, frozen=True):
@@ -192,7 +193,7 @@ class _Sums(msgspec.Struct, frozen=True, omit_defaults=True):
     """Counts that add field by field."""
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(*(_sum(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__))
+        return type(self)(*(_add_values(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__))
 
 
 class Counts(_Sums, frozen=True, omit_defaults=True):
@@ -232,12 +233,12 @@ class QualityScores(msgspec.Struct, frozen=True, omit_defaults=True):
         self, used: float, contradicted: float, gamma: float = GAMMA, *, last: str = "", sha: str = ""
     ) -> QualityScores:
         """Return the averages after one more judged injection. Another wording starts from 0."""
-        known = self if not sha or not self.sha or sha[:_SHA] == self.sha[:_SHA] else QualityScores()
+        before = self if not sha or not self.sha or sha[:_SHA_DIGITS] == self.sha[:_SHA_DIGITS] else QualityScores()
         return QualityScores(
-            (1 - gamma) * known.usage + gamma * used,
-            (1 - gamma) * known.contradiction + gamma * contradicted,
-            last or known.last,
-            sha or known.sha,
+            usage=(1 - gamma) * before.usage + gamma * used,
+            contradiction=(1 - gamma) * before.contradiction + gamma * contradicted,
+            last=last or before.last,
+            sha=sha or before.sha,
         )
 
     def factor(self, weights: Weights = CONTRACT) -> float:
@@ -260,7 +261,8 @@ class Spread(_Sums, frozen=True, omit_defaults=True):
     def of_turn(cls, counts: Counts) -> Spread:
         """Return the sums of one turn."""
         n, k = counts.judged, {str(metric): counts.of(metric) for metric in Metric}
-        return cls(1, n * n, {name: one * one for name, one in k.items()}, {name: one * n for name, one in k.items()})
+        kk, kn = {name: value * value for name, value in k.items()}, {name: value * n for name, value in k.items()}
+        return cls(turns=1, nn=n * n, kk=kk, kn=kn)
 
 
 class Durations(_Sums, frozen=True, omit_defaults=True):
@@ -271,7 +273,7 @@ class Durations(_Sums, frozen=True, omit_defaults=True):
     @classmethod
     def of(cls, ms: float) -> Durations:
         """Return the duration of one run. Limits are a tenth apart: durations are right to a tenth."""
-        return cls({math.ceil(1.1 ** math.ceil(math.log(max(1.0, ms), 1.1))): 1})
+        return cls({math.ceil(_LIMIT_RATIO ** math.ceil(math.log(max(1.0, ms), _LIMIT_RATIO))): 1})
 
     @property
     def runs(self) -> int:
@@ -280,16 +282,16 @@ class Durations(_Sums, frozen=True, omit_defaults=True):
 
     def at_most(self, share: float) -> int | None:
         """Return the limit in ms within which this share of the runs ended; None without runs."""
-        seen = 0
+        counted_runs = 0
         for limit in sorted(self.buckets):
-            seen += self.buckets[limit]
-            if seen >= share * self.runs:
+            counted_runs += self.buckets[limit]
+            if counted_runs >= share * self.runs:
                 return limit
         return None
 
 
 # Of one day alone: a sum of days has the latest times, and no averages.
-_NOT_ADDED = frozenset({"date", "made_at", "newest", "scores", "gamma", "scores_by_day"})
+_FIELDS_NOT_ADDED = frozenset({"date", "made_at", "newest", "scores", "gamma", "scores_by_day"})
 
 
 class DayRollup(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -324,10 +326,10 @@ class DayRollup(msgspec.Struct, frozen=True, omit_defaults=True):
     scores_by_day: bool = False  # the day's turns were gone: its counts were folded in as one injection
 
     def __add__(self, other: DayRollup) -> DayRollup:
-        added = (name for name in DayRollup.__struct_fields__ if name not in _NOT_ADDED)
-        sums = {name: _sum(getattr(self, name), getattr(other, name)) for name in added}
-        latest = max(self.made_at, other.made_at), max(self.newest, other.newest)
-        return DayRollup(date=self.date, made_at=latest[0], newest=latest[1], **sums)
+        added_fields = (name for name in DayRollup.__struct_fields__ if name not in _FIELDS_NOT_ADDED)
+        sums = {name: _add_values(getattr(self, name), getattr(other, name)) for name in added_fields}
+        made_at, newest = max(self.made_at, other.made_at), max(self.newest, other.newest)
+        return DayRollup(date=self.date, made_at=made_at, newest=newest, **sums)
 
     @property
     def prompts_left_alone(self) -> int:
@@ -430,6 +432,6 @@ class Suggestion(msgspec.Struct, frozen=True):
         return self.answer is None or self.answer.kind is SuggestionDecision.NONE
 
     def is_due(self, since: str, now: str) -> bool:
-        """Report whether the suggestion has waited too long since it could first be shown."""
+        """Report whether the suggestion has waited ANSWER_DAYS since it could first be shown."""
         waited = datetime.fromisoformat(now) - datetime.fromisoformat(since)
         return waited >= timedelta(days=ANSWER_DAYS)

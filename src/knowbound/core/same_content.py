@@ -23,8 +23,8 @@ _MARKS = str.maketrans(
     }
 )  # fmt: skip
 # Invisible characters: soft hyphen, zero-width, direction and variation marks.
-_UNSEEN = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]")
-_OTHER_VALUE = ("<super>", "<sub>", "<fraction>", "<circle>")  # 10² is not 102
+_INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]")
+_VALUE_CHANGING = ("<super>", "<sub>", "<fraction>", "<circle>")  # 10² is not 102
 _IDEOGRAPH = "\u3005\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
 _AT_IDEOGRAPH = re.compile(rf"(?<=[{_IDEOGRAPH}])(?=\w)|(?<=\w)(?=[{_IDEOGRAPH}])")
 _EN_DASH = re.compile(r"–(?=\d)(?:(?<=\d–)|(?<=[\s(]–)|(?<=^–))")  # a range or a minus; any other en dash is a dash
@@ -39,9 +39,9 @@ _QUOTED = re.compile(r"""(?<!\w)(["'])([^"\n]{0,300}?[^"\s])\1(?!\w)""")
 _APOSTROPHE = re.compile(r"(?<=\w)[’ʼ](?=\w)")
 _QUOTES = re.compile("[“”„‟«»‹›‘’‚‛「」『』]")
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
-_PARTS = re.compile(r"['-]")
+_JOINTS = re.compile(r"['-]")
 _DASHES = frozenset("-–—")
-_DROPPED_ALONE = frozenset(",;:!–—·") | {"..."}
+_MARKS_DROPPED_ALONE = frozenset(",;:!–—·") | {"..."}
 _NEGATIONS = frozenset(
     "no not never none nein nicht kein keine nie non pas jamais nunca jamás não mai нет не нельзя никогда".split()
 )
@@ -77,14 +77,14 @@ def folded(content: str) -> str:
     text = _INNER_SPACE.sub("", _EMPHASIS.sub(r"\2", text))
     text = _QUOTED.sub(r"\2", text)
     text = _QUOTES.sub("", _APOSTROPHE.sub("'", text))
-    raw = text.split()
+    raw_tokens = text.split()
     tokens: list[str] = []
-    is_code = False
-    for place, token in enumerate(raw):
+    is_code = False  # the last token ended inside a span of code
+    for index, token in enumerate(raw_tokens):
         starts, ends = token.count(_CODE_START), token.count(_CODE_END)
         bare = token.replace(_CODE_START, "").replace(_CODE_END, "")
-        following = raw[place + 1].lstrip(_CODE_START + "(") if place + 1 < len(raw) else ""
-        tokens += _token(bare, tokens[-1] if tokens else "", following, is_code=is_code or starts > 0)
+        following = raw_tokens[index + 1].lstrip(_CODE_START + "(") if index + 1 < len(raw_tokens) else ""
+        tokens += _kept_parts(bare, tokens[-1] if tokens else "", following, is_code=is_code or starts > 0)
         is_code = is_code + starts > ends
     return " ".join(tokens) or content
 
@@ -108,28 +108,29 @@ def _one_spelling(content: str) -> str:
     if text.isascii():
         return text
     text = unicodedata.normalize("NFC", text).translate(_MARKS)
-    text = unicodedata.normalize("NFC", "".join(map(_plain_character, _UNSEEN.sub("", text))))
+    text = unicodedata.normalize("NFC", "".join(map(_plain_character, _INVISIBLE.sub("", text))))
     text = _EN_DASH.sub("-", text).replace("–", " – ")
     return _AT_IDEOGRAPH.sub(" ", text)
 
 
 def _plain_character(character: str) -> str:
+    """Return the plain form of a character, unless it would be another value: a superscript 2 stays."""
     if character < "\x80":
         return character
     digit = unicodedata.decimal(character, None)
     if digit is not None:
         return str(digit)
-    if unicodedata.decomposition(character).startswith(_OTHER_VALUE):
+    if unicodedata.decomposition(character).startswith(_VALUE_CHANGING):
         return character
     return unicodedata.normalize("NFKC", character)
 
 
-def _token(token: str, before: str, following: str, *, is_code: bool) -> list[str]:
+def _kept_parts(token: str, before: str, following: str, *, is_code: bool) -> list[str]:
     """Return the kept parts of a token: nothing, the token, or the token and a significant mark."""
-    core, mark = _stripped(token)
+    core, mark = _without_marks(token)
     if not any(map(str.isalnum, core)):
         return [token] if is_code and token else _mark_alone(token, before, following)
-    if _is_plain_word(core) and not (is_code and core != core.lower()):
+    if _is_plain_word(core) and not (is_code and core != core.lower()):  # in code, case distinguishes names
         core = core.lower()
     kept = [core]
     if mark == "?":
@@ -139,7 +140,7 @@ def _token(token: str, before: str, following: str, *, is_code: bool) -> list[st
     return kept
 
 
-def _stripped(token: str) -> tuple[str, str]:
+def _without_marks(token: str) -> tuple[str, str]:
     """Remove parentheses and sentence marks around a token; return the token and the mark after it, if any."""
     core, mark = token, ""
     while core:
@@ -186,7 +187,7 @@ def _mark_alone(token: str, before: str, following: str) -> list[str]:
         return []
     if token in _DASHES and (not following or (before[-1:].isdigit() and following[:1].isdigit())):
         return ["-"] if before else []
-    if token in _DASHES or token in _DROPPED_ALONE:
+    if token in _DASHES or token in _MARKS_DROPPED_ALONE:
         return [","] if before in _NEGATIONS and following else []
     return [token]
 
@@ -195,4 +196,4 @@ def _is_plain_word(core: str) -> bool:
     """Report whether a token has only letters, hyphens and apostrophes, and no mixed case as in a name."""
     if not _WORD.fullmatch(core):
         return False
-    return all(part == part.lower() or part == part.upper() or part == part.title() for part in _PARTS.split(core))
+    return all(part == part.lower() or part == part.upper() or part == part.title() for part in _JOINTS.split(core))

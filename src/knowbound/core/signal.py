@@ -253,5 +253,5 @@ class Topic(msgspec.Struct, frozen=True):
     def effort(self) -> int:
         """Calls spent; without calls, an equivalent for signals that asked or gave up."""
         return self.cost.calls or _CALLS_OF_WORDS * sum(
-            self.endings.get(one, 0) for one in (Ending.ASKED, Ending.GAVE_UP)
+            self.endings.get(ending, 0) for ending in (Ending.ASKED, Ending.GAVE_UP)
         )

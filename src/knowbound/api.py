@@ -220,7 +220,7 @@ def _filters(settings: Settings, paths: Sequence[_Place], since: str, project: s
 
     if not project and not paths:
         project = project_at(settings.root)
-    return Filters(since_time(since) if since else "", project, skill, agent)
+    return Filters(since=since_time(since) if since else "", project=project, skill=skill, agent=agent)
 
 
 def _absolute(paths: Sequence[_Place]) -> list[Path]:

@@ -143,7 +143,8 @@ class Sessions:
         project = self.project or ("" if paths or self.all else project_at(settings.root))
         if self.project and ("/" in project or project in (".", "..")):
             project = os.path.abspath(os.path.expanduser(project))
-        return Filters(since_time(self.since) if self.since else "", project, self.skill or "", self.agent or "")
+        since = since_time(self.since) if self.since else ""
+        return Filters(since=since, project=project, skill=self.skill or "", agent=self.agent or "")
 
 
 def sessions(unit: str = "") -> Any:

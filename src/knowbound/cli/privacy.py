@@ -51,7 +51,8 @@ def forget_command(
     if sum((bool(sessions), project is not None, before is not None, everything)) != 1:
         raise click.UsageError("Give one of --session ID, --project [DIR], --before DATE or --everything.")
     folder = (settings.root if project == "." else Path(project).expanduser()).resolve() if project is not None else ""
-    selection = Selection(sessions, str(folder), _time_before(before) if before is not None else "", everything)
+    until = _time_before(before) if before is not None else ""
+    selection = Selection(sessions=sessions, project=str(folder), before=until, everything=everything)
     report = forget(selection, settings, is_preview=True)
     if not dry_run:
         if format_ == "text" and not yes:

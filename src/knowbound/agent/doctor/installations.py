@@ -98,9 +98,12 @@ def _add_entries(file: clients.SettingsFile, installed: Installation) -> None:
         installed.disabled_in.append(file.path)
     for path, entry in ours.items():
         if path[0] == "hooks":
-            matcher = value["hooks"][path[1]][path[2]].get("matcher")
+            _, event, group, _, handler = path
+            matcher = value["hooks"][event][group].get("matcher")
             hooks = installed.tool_hooks if clients.is_tool_hook(entry) else installed.hooks
-            hooks.append(OurHook(str(path[1]), int(path[2]), int(path[4]), matcher, entry))
+            hooks.append(
+                OurHook(event=str(event), group=int(group), handler=int(handler), matcher=matcher, entry=entry)
+            )
         else:
             installed.servers.append(entry)
 

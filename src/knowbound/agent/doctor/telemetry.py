@@ -89,7 +89,7 @@ def _variables(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that Claude Code runs with: those of its settings count before those of the process."""
     variables = dict(environ)
     files = [settings_files("claude-code", scope, root, environ)[0] for scope in SCOPES]
-    for file in (*files, SettingsFile(managed_folder() / "managed-settings.json", True)):
+    for file in (*files, SettingsFile(managed_folder() / "managed-settings.json", has_hooks=True)):
         env = _settings_in(file).get("env")
         variables |= {str(name): str(value) for name, value in env.items()} if isinstance(env, dict) else {}
     return variables

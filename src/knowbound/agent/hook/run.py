@@ -217,7 +217,7 @@ class HookRun:
         except OSError as error:
             reason = f"the record is not complete: {error}; {reason}".rstrip("; ")
             outcome = outcome if delivered else "failed"
-        return hook_log.write(self.home, self.event, outcome, spent, items, tokens, reason)
+        return hook_log.write(self.home, self.event, outcome, spent, items=items, tokens=tokens, reason=reason)
 
     def report(self, outcome: str, reason: str = "") -> None:
         """Report the outcome of a trial."""

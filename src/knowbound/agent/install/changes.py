@@ -147,8 +147,8 @@ def _plan(path: Path, added: list[SettingsFile], removed: list[SettingsFile], ou
     new_backup = None
     if then is not None and (added or other_servers):
         made_folder = backup.made_folder if backup else not path.parent.exists()
-        new_backup = Backup(original, hash_of(then), made_folder)
-    return FileChange(path, now, then, new_backup, note)
+        new_backup = Backup(original=original, left=hash_of(then), made_folder=made_folder)
+    return FileChange(path=path, now=now, then=then, backup=new_backup, note=note)
 
 
 def _with_entries(text: str, files: list[SettingsFile], ours: OurEntries) -> str:

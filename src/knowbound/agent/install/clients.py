@@ -124,13 +124,16 @@ def _files_of(agent: str, scope: str, root: Path, environ: Mapping[str, str]) ->
         top = work_tree(str(root)) or str(root)
         project = main_work_tree(top) or top  # the key of a project in that file
         return {
-            "user": (SettingsFile(folder / "settings.json", True), SettingsFile(state, servers=("mcpServers",))),
+            "user": (
+                SettingsFile(folder / "settings.json", has_hooks=True),
+                SettingsFile(state, servers=("mcpServers",)),
+            ),
             "project": (
-                SettingsFile(root / ".claude" / "settings.json", True),
+                SettingsFile(root / ".claude" / "settings.json", has_hooks=True),
                 SettingsFile(root / ".mcp.json", servers=("mcpServers",)),
             ),
             "local": (
-                SettingsFile(root / ".claude" / "settings.local.json", True),
+                SettingsFile(root / ".claude" / "settings.local.json", has_hooks=True),
                 SettingsFile(state, servers=("projects", project, "mcpServers")),
             ),
         }[scope]
@@ -138,7 +141,7 @@ def _files_of(agent: str, scope: str, root: Path, environ: Mapping[str, str]) ->
         raise InputError("scope-unknown", "Codex has no local scope. Try: knowbound install codex --scope project")
     folder = Path(environ.get("CODEX_HOME") or home / ".codex") if scope == "user" else root / ".codex"
     return (
-        SettingsFile(folder / "hooks.json", True),
+        SettingsFile(folder / "hooks.json", has_hooks=True),
         SettingsFile(folder / "config.toml", servers=("mcp_servers",)),
     )
 
@@ -160,7 +163,7 @@ def entries(agent: str, scope: str, *, late: bool = False, has_server: bool = Tr
     if is_shared:
         require_posix("A hook in a project's shared settings")
     is_resident = has_server and not is_shared and os.name != "nt"  # the guard is written for a POSIX shell
-    hook, knowbound = _program("knowbound-hook", is_shared), _program("knowbound", is_shared)
+    hook, knowbound = (_program(name, is_shared=is_shared) for name in ("knowbound-hook", "knowbound"))
     lines = {event: _shared_line(agent, event) if is_shared else _command_line(hook, event) for event in HOOKED[agent]}
     hooks, tool_hooks = _hook_groups(agent, lines, SERVER if is_resident else "", late=late)
     return OurEntries(hooks, _server_entry(agent, knowbound, "mcp"), tool_hooks)
@@ -260,7 +263,7 @@ def _program_name(command: str) -> str:
     return PurePath(command.replace("\\", "/")).name.removesuffix(".exe")
 
 
-def _program(name: str, is_shared: bool) -> str:
+def _program(name: str, *, is_shared: bool) -> str:
     """Return the path of a program of this installation; for shared settings its name alone."""
     if is_shared:
         return name
@@ -298,4 +301,5 @@ def hook_commands(settings: Settings) -> dict[str, str]:
     if settings.injection_relevance_floor is not None:
         variables["KNOWBOUND_INJECTION_RELEVANCE_FLOOR"] = str(settings.injection_relevance_floor)
     prefix = shlex.join(["env", *(f"{name}={value}" for name, value in variables.items())])
-    return {_EVALUATED_EVENT: f"{prefix} {_command_line(_program('knowbound-hook', False), 'user-prompt-submit')}"}
+    hook = _command_line(_program("knowbound-hook", is_shared=False), "user-prompt-submit")
+    return {_EVALUATED_EVENT: f"{prefix} {hook}"}

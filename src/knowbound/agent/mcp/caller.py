@@ -195,4 +195,5 @@ def record_pull(
             contexts.remember(home, caller.context, [contexts.item_key(item) for item in items])
     except Exception as error:  # the agent has its answer
         reason = f"{type(error).__name__}: {error}"
-        hook_log.write(home, PULLED, "failed", (time.monotonic() - began) * 1000, 0, 0, reason)
+        spent_ms = (time.monotonic() - began) * 1000
+        hook_log.write(home, PULLED, "failed", spent_ms, items=0, tokens=0, reason=reason)

@@ -69,7 +69,7 @@ def calibrate_injection(settings: Settings, path: Path, wanted: FloorTarget) -> 
     labelled = read_labelled_prompts(path)
     root, home = str(settings.root), str(settings.home)
     with closing(open_index(settings)) as index:
-        served = {known.item.id for known in index.all_items() if known.served}
+        served = {indexed.item.id for indexed in index.all_items() if indexed.served}
     check_ids(labelled, served)
     hook = hook_settings.load(root, home, keep=False)
     hook.time_limit_ms = max(_LIMIT_MS, hook.time_limit_ms)

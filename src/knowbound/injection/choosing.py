@@ -109,8 +109,8 @@ def _asked(settings: Settings, model: str, prompt: HookPrompt, most: int) -> Mod
         return ModelChoice([], chooser)
 
     def chosen_from(candidates: list[FoundItem]) -> tuple[list[FoundItem] | None, Chosen]:
-        asked = Choosing(prompt.text, [cleaned(item.content) for item in candidates], messages)
-        [answer] = choose(asker, [asked])
+        question = Choosing(prompt.text, [cleaned(item.content) for item in candidates], messages)
+        [answer] = choose(asker, [question])
         if answer.entries is None:
             return None, answer
         numbers = dict.fromkeys(entry.number for entry in answer.entries)  # from 1, as the model was shown them
@@ -133,8 +133,8 @@ def candidates_for(home: str, query: str) -> list[FoundItem]:
 
 def further_candidates(home: str, search: str, shown: list[FoundItem]) -> list[FoundItem]:
     """Return candidates by words that a model proposes because no item that it was shown fits."""
-    known = {item.content_sha for item in shown}
-    return [item for item in candidates_for(home, search) if item.content_sha not in known]
+    known_contents = {item.content_sha for item in shown}
+    return [item for item in candidates_for(home, search) if item.content_sha not in known_contents]
 
 
 def _rest_of_few(index: sqlite3.Connection, found: list[FoundItem]) -> list[FoundItem]:
@@ -142,16 +142,16 @@ def _rest_of_few(index: sqlite3.Connection, found: list[FoundItem]) -> list[Foun
     rows = index.execute(_FIRST_ITEMS, (CANDIDATES + 1,)).fetchall() if len(found) < CANDIDATES else []
     if len(rows) > CANDIDATES:
         return []
-    known, rest = {item.content_sha for item in found}, list[FoundItem]()
+    known_contents, others = {item.content_sha for item in found}, list[FoundItem]()
     for id_, backend, sha, confidence, content, timestamp, file in rows:
         item = FoundItem(
             id_, backend, sha, confidence=confidence, content=content, timestamp=timestamp, anchor_file=file
         )
-        item.rank = len(found) + len(rest) + 1
-        if item.content_sha not in known:
-            known.add(item.content_sha)
-            rest.append(item)
-    return rest
+        item.rank = len(found) + len(others) + 1
+        if item.content_sha not in known_contents:
+            known_contents.add(item.content_sha)
+            others.append(item)
+    return others
 
 
 def conversation_before(prompt: HookPrompt) -> list[str]:

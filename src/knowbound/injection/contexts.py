@@ -24,8 +24,8 @@ FOLDER = "contexts"
 
 def new_to_context(home: str, context: str, items: list[FoundItem]) -> list[FoundItem]:
     """Return the items that the context does not have in their current wording."""
-    known = keys_of(home, context) if items and context else set()
-    return [item for item in items if item_key(item) not in known]
+    known_keys = keys_of(home, context) if items and context else set()
+    return [item for item in items if item_key(item) not in known_keys]
 
 
 def remember(home: str, context: str, keys: Iterable[str]) -> None:

@@ -102,8 +102,8 @@ def _dependencies(root: str) -> list[object]:
             files.append(None)
         else:
             files.append([found.st_mtime_ns, found.st_size, found.st_ino])
-    given = sorted([key, value] for key, value in os.environ.items() if key.startswith(PREFIXES))
-    return [__version__, os.path.abspath(root), files, given]
+    variables = sorted([key, value] for key, value in os.environ.items() if key.startswith(PREFIXES))
+    return [__version__, os.path.abspath(root), files, variables]
 
 
 def _from_config(root: str) -> HookSettings:

@@ -113,14 +113,14 @@ def composed(waiting: Sequence[ShownSuggestion]) -> StartText:
 def _text(shown: Sequence[ShownSuggestion], more: int, most_characters: int) -> str:
     lines = "\n".join([_line(suggestion, most_characters) for suggestion in shown])
     fence = fence_of(lines)
-    rest = f"\n{more} more: kms_suggestions." if more else ""
-    return f"{INTRO}\n{fence}\n{lines}\n{fence}{rest}"
+    unshown = f"\n{more} more: kms_suggestions." if more else ""
+    return f"{INTRO}\n{fence}\n{lines}\n{fence}{unshown}"
 
 
 def _line(suggestion: ShownSuggestion, most_characters: int) -> str:
     """Return the line of a suggestion: the entry, the turn that contradicted it, and the replacement."""
-    named = (("session", suggestion.session), ("turn", suggestion.turn))
-    where = "".join(f", {name} {for_brackets(id_, 8)}" for name, id_ in named if id_)
+    ids = (("session", suggestion.session), ("turn", suggestion.turn))
+    where = "".join(f", {name} {for_brackets(id_, 8)}" for name, id_ in ids if id_)
     when = f"contradicted {for_brackets(suggestion.date[:10])}{where}"
     missing = "a person decides on a replacement" if suggestion.needs_person else "no replacement drafted"
     new = f"suggested: {_cut(suggestion.draft, most_characters)}" if suggestion.draft else missing

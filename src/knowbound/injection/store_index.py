@@ -164,7 +164,7 @@ def _fitting(groups: Sequence[SubjectGroup], most_tokens: int) -> list[int]:
         listed[place] += 1
         if not _has_room(groups, listed, most_tokens):
             listed[place] -= 1
-            if groups[place].is_own and listed[place] > 2 * _BLOCK_TITLES:  # the first listed item starts a block
+            if groups[place].is_own and listed[place] > 2 * _BLOCK_TITLES:  # whole blocks are left out
                 listed[place] -= (listed[place] - groups[place].count) % _BLOCK_TITLES
             break
     return listed

@@ -52,10 +52,10 @@ def stored_items(backends: Mapping[str, Backend], id_: str) -> list[StoredItem]:
 
 def copies_of(backends: Mapping[str, Backend], index: Index, id_: str) -> ItemCopies | None:
     """Read the copies of an item from the backends; None where no backend holds the id."""
-    named = stored_items(backends, id_)
-    if not named:
+    found = stored_items(backends, id_)
+    if not found:
         return None
-    top, (backend, original) = id_, named[0]
+    top, (backend, original) = id_, found[0]
     passed = {id_}
     while original.copy_of and original.copy_of not in passed:
         top = original.copy_of
@@ -153,7 +153,7 @@ class Chains:
 
     def predecessors(self, id_: str) -> list[str]:
         """Return the items that this item replaced."""
-        return sorted({known.item.id for known in self._index.predecessors(id_)})
+        return sorted({old.item.id for old in self._index.predecessors(id_)})
 
     def shortened(self, old: str, new: str) -> list[ItemChange]:
         """Compact a chain that would grow over the limit: everything before points to the new end."""
@@ -232,7 +232,7 @@ def _may_be_reaped(item: Item, before: datetime) -> bool:
 def flags_for_late_copies(backends: Mapping[str, Backend], index: Index, now: str) -> list[ItemChange]:
     """Flag copies that reached a backend after their original was flagged.
 
-    This is copy step: a copy of a copy needs another copy.
+    This is one step: a copy of a copy needs another one.
     """
     changes = []
     for copy in index.blocked_copies():

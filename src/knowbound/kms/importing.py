@@ -322,13 +322,13 @@ def check_anchors(store: KnowledgeStore, root: Path) -> Imported:
     checker = AnchorChecker(root)
     done = Imported()
     marks: dict[str, AnchorState] = {}
-    for known in store.index.anchored():
-        anchor = known.item.anchor
-        if anchor is None or not known.item.is_served or is_outside(anchor.file):
+    for indexed in store.index.anchored():
+        anchor = indexed.item.anchor
+        if anchor is None or not indexed.item.is_served or is_outside(anchor.file):
             continue
         stale = checker.is_stale(anchor)
-        if stale != known.item.stale:
-            marks[known.item.id] = AnchorState(anchor, stale)
+        if stale != indexed.item.stale:
+            marks[indexed.item.id] = AnchorState(anchor, stale)
     done.stale = sorted(id_ for id_, mark in marks.items() if mark.stale)
     done.unchanged = sorted(id_ for id_, mark in marks.items() if not mark.stale)
     store.mark(marks)
@@ -337,7 +337,7 @@ def check_anchors(store: KnowledgeStore, root: Path) -> Imported:
 
 def _import_followed(store: KnowledgeStore, source: ImportSource, done: Imported, backend: str) -> None:
     """Import a file of the project, which may have been imported before."""
-    old = {known.item.id: known.item for known in store.index.anchored(source.file) if known.item.is_served}
+    old = {indexed.item.id: indexed.item for indexed in store.index.anchored(source.file) if indexed.item.is_served}
     by_part = {item.anchor.part: item for item in old.values() if item.anchor}
     marks: dict[str, AnchorState] = {}
     new: list[ImportedItem] = []

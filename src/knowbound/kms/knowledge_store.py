@@ -177,7 +177,7 @@ class KnowledgeStore(StoreWriter):
         return ItemDetails(
             item=found[0].item,
             backends=[stored.backend.name for stored in found],
-            served=any(known.served for known in self.index.known(id_)),
+            served=any(indexed.served for indexed in self.index.known(id_)),
             copies=sorted(copies.ids - {id_}),
             supersedes=self._chains.predecessors(id_),
             in_force=self._chains.end(id_),
@@ -197,8 +197,8 @@ class KnowledgeStore(StoreWriter):
             old = copies.original
             if not old.is_held_back:  # new content repairs it
                 self._refuse.not_served(old)
-            named = next(item for _, item in copies.all if item.id == id_)
-            if named.content_sha != old.content_sha and edit.content is not None:
+            item = next(item for _, item in copies.all if item.id == id_)
+            if item.content_sha != old.content_sha and edit.content is not None:
                 raise InputError("flag-refused", f"{id_} is a part of {old.id}. Try: knowbound kms update {old.id}")
             new = self._edited(old, edit)
             new = unflagged(new) if old.is_held_back and new.content_sha != old.content_sha else new
@@ -400,13 +400,13 @@ class KnowledgeStore(StoreWriter):
 
     def _edited(self, old: Item, edit: ItemEdit) -> Item:
         """Return the item with the edit, checked; measured quality stays with its wording alone."""
-        given = _given_fields(edit)
+        fields = _given_fields(edit)
         kept: dict[str, Any] = {name: getattr(old, name) for name in NewItem.__struct_fields__}
-        changed = given | {"metadata": old.metadata | given.get("metadata", {})}
-        if "content" in given:
+        changed = fields | {"metadata": old.metadata | fields.get("metadata", {})}
+        if "content" in fields:
             changed["timestamp"] = ""
         item = validation.checked(NewItem(**kept | changed), old.id, self._time())
-        item = replace(item, flag=old.flag, stale=old.stale and "content" not in given)
+        item = replace(item, flag=old.flag, stale=old.stale and "content" not in fields)
         return with_effective(item, effective_of(old)) if item.content_sha == old.content_sha else item
 
     def _same_successor(self, old: Item, by_id: str, by: ItemEdit | None) -> Item | None:
@@ -415,8 +415,8 @@ class KnowledgeStore(StoreWriter):
         if not found or not old.flag or old.flag.kind is not FlagKind.SUPERSEDED:
             return None
         successor = found[0].item
-        wanted = content_sha(by.content) if by is not None and by.content is not None else ""
-        return successor if successor.id == by_id or successor.content_sha == wanted else None
+        requested_sha = content_sha(by.content) if by is not None and by.content is not None else ""
+        return successor if successor.id == by_id or successor.content_sha == requested_sha else None
 
     def _successor_by_id(self, copies: ItemCopies, id_: str) -> Item:
         found = stored_items(self.backends, validation.checked_id(id_))
@@ -428,6 +428,7 @@ class KnowledgeStore(StoreWriter):
         return successor
 
     def _successor_by_content(self, copies: ItemCopies, by: ItemEdit, *, again: bool) -> Item:
+        """Return a new item with this content, or the served item that has it already."""
         old = copies.original
         if by.content is None:
             raise InputError("item-invalid", "Superseding needs the new content or the id of the successor.")

@@ -69,23 +69,23 @@ class ListedSource(msgspec.Struct, frozen=True):
 def listed_items(index: Index, injections: Mapping[str, int]) -> list[ListedItem]:
     """List every item once: stale and unverified items first, then the most injected, withdrawn items last."""
     found: dict[str, ListedItem] = {}
-    for known in index.all_items():
-        item = known.item
+    for indexed in index.all_items():
+        item = indexed.item
         if item.id in found:
-            found[item.id].backends.append(known.backend)
+            found[item.id].backends.append(indexed.backend)
             continue
-        kind, source = _source(item, known.backend)
+        kind, source = _source(item, indexed.backend)
         found[item.id] = ListedItem(
             id=item.id,
             content=item.content,
             kind=kind,
             source=source,
-            backends=[known.backend],
+            backends=[indexed.backend],
             type=item.type,
             subject=item.subject,
             flag=item.flag.kind if item.flag else "",
             stale=item.stale,
-            served=known.served,
+            served=indexed.served,
             timestamp=item.timestamp,
             injections=injections.get(item.id, 0),
         )

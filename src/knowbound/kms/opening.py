@@ -76,8 +76,8 @@ def open_backend(name: str, settings: Settings) -> Backend:
     from knowbound.plugins import load_plugin, plugins  # noqa: PLC0415  (only for a backend that is not built in)
 
     if name not in plugins("backends"):
-        known = f"Known: {', '.join((*BACKENDS, *plugins('backends')))}; in the environment commas separate them."
-        raise InputError("unknown-backend", f"No backend {name!r} (kms.backends). {known}")
+        choices = f"Known: {', '.join((*BACKENDS, *plugins('backends')))}; in the environment commas separate them."
+        raise InputError("unknown-backend", f"No backend {name!r} (kms.backends). {choices}")
     added: Backend = load_plugin("backends", name)(settings)
     return added
 
@@ -134,11 +134,11 @@ def hold_back(settings: Settings, wrong: Mapping[str, str], items: Iterable[Item
 
     `items` are those that are injected or held back. The store is opened only where something is to be written.
     """
-    known = {item.id: item for item in items}
-    reasons = {id_: reason[:_REASON_CHARACTERS].strip() for id_, reason in wrong.items() if id_ in known}
-    new = [id_ for id_, reason in reasons.items() if _is_to_flag(known[id_], reason, by)]
-    flags = [known[id_].flag for id_ in reasons]  # copies of a wrong item have the flag of the same call
-    not_wrong = [item for item in known.values() if item.held_by == by and item.id not in reasons]
+    by_id = {item.id: item for item in items}
+    reasons = {id_: reason[:_REASON_CHARACTERS].strip() for id_, reason in wrong.items() if id_ in by_id}
+    new = [id_ for id_, reason in reasons.items() if _needs_flag(by_id[id_], reason, by)]
+    flags = [by_id[id_].flag for id_ in reasons]  # copies of a wrong item have the flag of the same call
+    not_wrong = [item for item in by_id.values() if item.held_by == by and item.id not in reasons]
     to_release = [item.id for item in not_wrong if not any(is_same_call(item.flag, flag) for flag in flags)]
     if new or to_release:
         with closing(open_knowledge_store(settings, by=by)) as store:
@@ -156,6 +156,6 @@ def release(store: KnowledgeStore, id_: str, *, by: str) -> None:
         store.unflag(id_)
 
 
-def _is_to_flag(item: Item, reason: str, by: str) -> bool:
+def _needs_flag(item: Item, reason: str, by: str) -> bool:
     """Report whether the item is not held back yet, or by this party for another reason."""
     return not item.is_held_back or (item.held_by == by and item.flag is not None and item.flag.note != reason)

@@ -242,8 +242,8 @@ class AnchorChecker:
             return False
         if not anchor.part:
             return True
-        named = _named_part(anchor.file, content, anchor.symbol or anchor.heading)
-        return part_id(named) != anchor.part and anchor.part not in self._parts(anchor.file)
+        named_part = _named_part(anchor.file, content, anchor.symbol or anchor.heading)
+        return part_id(named_part) != anchor.part and anchor.part not in self._parts(anchor.file)
 
 
 def _content(root: Path, file: str) -> bytes | None:

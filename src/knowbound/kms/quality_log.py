@@ -249,10 +249,10 @@ class SqliteQualityLog(QualityLog):
         query = "SELECT document FROM kms_quality_answer WHERE id = ?"
         with self._db.writing() as db:
             row = db.execute(query, (answer.id,)).fetchone()
-            known = self._decoded(row[0], SuggestionAnswer) if row else None
-            if known == answer:
+            stored = self._decoded(row[0], SuggestionAnswer) if row else None
+            if stored == answer:
                 return True
-            if (known.revision if known else 0) != answer.revision - 1:
+            if (stored.revision if stored else 0) != answer.revision - 1:
                 return False
             insert = "INSERT OR REPLACE INTO kms_quality_answer (id, document) VALUES (?, ?)"
             db.execute(insert, (answer.id, _encoded(answer)))

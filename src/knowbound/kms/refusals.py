@@ -196,11 +196,11 @@ class Refusals:
     def duplicates(self, content: str, but: Collection[str] = ()) -> None:
         """Refuse content that an item has which was not withdrawn."""
         twins = self._index.same_content(content_sha(content))
-        same = next((twin for twin in twins if twin.item.is_served and twin.item.id not in but), None)
-        if same:
-            flag = f", {same.item.flag.kind}" if same.item.flag else ""
-            named = f"{same.item.id} ({same.backend}{flag}): {quoted(same.item.content)}"
-            raise InputError("item-duplicate", f"Stored already as {named}")
+        served = next((twin for twin in twins if twin.item.is_served and twin.item.id not in but), None)
+        if served:
+            flag = f", {served.item.flag.kind}" if served.item.flag else ""
+            stored_as = f"{served.item.id} ({served.backend}{flag}): {quoted(served.item.content)}"
+            raise InputError("item-duplicate", f"Stored already as {stored_as}")
 
     def withdrawn(
         self, content: str, *, verb: str = "", but: Collection[str] = (), items: WithdrawnItems | None = None
@@ -265,7 +265,7 @@ class Withdrawn(NamedTuple):
         if self.is_same:
             sentence = f"This was {self.how}"
         else:
-            sentence = f"This says again what {self.id} sentence: {quoted(self.content)}. That was {self.how}"
+            sentence = f"This says again what {self.id} said: {quoted(self.content)}. That was {self.how}"
         sentence += f" on {self.time[:10]}" if self.time else ""
         sentence += f" by {self.by}" if self.by else ""
         sentence += f" (as {self.id})" if self.is_same else ""
@@ -287,13 +287,14 @@ class WithdrawnItems:
         return self._same_content(content, but) or self._reaped(content) or self._reworded(content, but)
 
     def _same_content(self, content: str, but: Collection[str]) -> Withdrawn | None:
-        twins = [known.item for known in self._index.same_content(content_sha(content))]
+        twins = [indexed.item for indexed in self._index.same_content(content_sha(content))]
         gone = [item for item in twins if not item.is_served and item.id not in but]
         # A superseded item first: its message can name what is true instead.
         gone.sort(key=lambda item: bool(item.flag and item.flag.superseded_by), reverse=True)
         return self._withdrawn(gone[0], is_same=True) if gone else None
 
     def _reaped(self, content: str) -> Withdrawn | None:
+        """Return the last removal of this content; the log of corrections says who removed it and what replaced it."""
         found = self._index.last_removal(content)
         if found is None:
             return None
@@ -305,6 +306,7 @@ class WithdrawnItems:
         return Withdrawn(found.item, "reaped", "", found.time, by, end, self._content_of(end), is_same=True)
 
     def _reworded(self, content: str, but: Collection[str]) -> Withdrawn | None:
+        """Return the nearest superseded item that the content restates."""
         if not self._rows:
             return None
         vector = embed(content)
@@ -329,8 +331,8 @@ class WithdrawnItems:
 
     def _content_of(self, id_: str) -> str:
         if id_ not in self._contents:
-            known = self._index.known(id_) if id_ else []
-            self._contents[id_] = known[0].item.content if known else ""
+            found = self._index.known(id_) if id_ else []
+            self._contents[id_] = found[0].item.content if found else ""
         return self._contents[id_]
 
     @cached_property

@@ -230,13 +230,13 @@ class MongoQualityLog(QualityLog):
 
     def put_discoveries(self, records: Iterable[Discovery]) -> None:
         """Replace each record as a whole; it keeps the origin of its turn, wherever the contradiction was found."""
-        given = list(records)
-        turns = {f"{record.session_id}/{record.turn_id}" for record in given}
+        records = list(records)
+        turns = {f"{record.session_id}/{record.turn_id}" for record in records}
         found = self._server.found(self._log, turns, {"origin": 1})
         origins = {turn["_id"]: turn.get("origin", "") for turn in found}
         writes: list[_Write] = []
         documents = []
-        for record in given:
+        for record in records:
             document = _document(record) | {"_id": record.id}
             origin = origins.get(f"{record.session_id}/{record.turn_id}", self._origin)
             replaced = [{"$replaceWith": self._with_origin(document, origin)}]
@@ -349,8 +349,8 @@ class MongoQualityLog(QualityLog):
 
     def _with_origin(self, document: Document, origin: str | None = None) -> Document:
         """Return an expression for the document that keeps the origin of an existing document."""
-        given = {"$literal": self._origin if origin is None else origin}
-        return {"$mergeObjects": [{"$literal": document}, {"origin": {"$ifNull": ["$origin", given]}}]}
+        new_origin = {"$literal": self._origin if origin is None else origin}
+        return {"$mergeObjects": [{"$literal": document}, {"origin": {"$ifNull": ["$origin", new_origin]}}]}
 
 
 def _expires(date: str) -> datetime:
@@ -381,9 +381,9 @@ def _with_arrays(value: Any, *, is_map: bool = False) -> Any:
     """Turn the maps of a rollup into arrays of {key, value}, at every depth."""
     if isinstance(value, dict):
         if is_map:
-            return [{"key": key, "value": _with_arrays(one)} for key, one in value.items()]
-        return {name: _with_arrays(one, is_map=name in _MAP_FIELDS) for name, one in value.items()}
-    return [_with_arrays(one) for one in value] if isinstance(value, list | tuple) else value
+            return [{"key": key, "value": _with_arrays(inner)} for key, inner in value.items()]
+        return {name: _with_arrays(inner, is_map=name in _MAP_FIELDS) for name, inner in value.items()}
+    return [_with_arrays(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _with_maps(value: Any, *, is_map: bool = False) -> Any:
@@ -391,9 +391,9 @@ def _with_maps(value: Any, *, is_map: bool = False) -> Any:
     if isinstance(value, list):
         if is_map:
             return {entry["key"]: _with_maps(entry["value"]) for entry in value}
-        return [_with_maps(one) for one in value]
+        return [_with_maps(inner) for inner in value]
     if isinstance(value, dict):
-        return {name: _with_maps(one, is_map=name in _MAP_FIELDS) for name, one in value.items()}
+        return {name: _with_maps(inner, is_map=name in _MAP_FIELDS) for name, inner in value.items()}
     return int(value) if isinstance(value, Int64) else value
 
 

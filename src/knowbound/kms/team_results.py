@@ -159,7 +159,8 @@ class MongoResults(ResultPages):
     def erase(self, is_gone: Callable[[str], bool], *, preview: bool) -> int:
         """Remove every result of the sessions with such an id; return the number of sessions."""
         with self._server.recovering():
-            listed = [(one["session"], one["key"]) for one in self._sessions.find({}, {"session": 1, "key": 1})]
+            found = self._sessions.find({}, {"session": 1, "key": 1})
+            listed = [(document["session"], document["key"]) for document in found]
         gone = [(session, key) for session, key in listed if is_gone(session)]
         if gone and not preview:
             sessions = {"session": {"$in": sorted({session for session, _ in gone})}}
@@ -171,14 +172,15 @@ class MongoResults(ResultPages):
     def remove_ended_before(self, day: str) -> None:
         """Remove the results of sessions that ended before a day; a file with several sessions goes with the last."""
         with self._server.recovering():
-            old = {one["key"] for one in self._sessions.find({"ended": {"$gt": "", "$lt": day}}, {"key": 1})}
+            old = {document["key"] for document in self._sessions.find({"ended": {"$gt": "", "$lt": day}}, {"key": 1})}
         for page in pages(sorted(old), 1000):
             with self._server.recovering(len(page)):
                 found = self._sessions.find({"key": {"$in": page}, "ended": {"$gte": day}}, {"key": 1})
-                gone = set(page) - {one["key"] for one in found}
+                gone = set(page) - {document["key"] for document in found}
             self._remove(gone, {"key": {"$in": sorted(gone)}})
 
     def _remove(self, keys: Collection[str], sessions: Mapping[str, Any]) -> None:
+        """Remove the results with these keys, and the rows of the sessions that the query selects."""
         with self._server.recovering(len(keys)):
             self._results.delete_many(
                 {"_id": {"$in": [f"{kind}|{key}" for key in keys for kind in (FINDINGS, AUDITED)]}}
@@ -191,19 +193,20 @@ class MongoResults(ResultPages):
     def sessions(
         self, *, project: str = "", agent: str = "", since: str = "", after: str = "", most: int = PAGE
     ) -> ResultPage[ListedSession]:
-        wanted = _not_empty(project=project, agent=agent) | ({"ended": {"$gte": since}} if since else {})
-        found = self._page(self._sessions, wanted, "ended", after, most)
-        return paged(found, most, _listed_session, lambda one: (one["ended"], one["_id"]))
+        filters = _not_empty(project=project, agent=agent) | ({"ended": {"$gte": since}} if since else {})
+        found = self._page(self._sessions, filters, "ended", after, most)
+        return paged(found, most, _listed_session, lambda document: (document["ended"], document["_id"]))
 
     def turns(
         self, *, project: str = "", diagnosis: str = "", after: str = "", most: int = PAGE
     ) -> ResultPage[ListedTurn]:
         found = self._page(self._turns, _not_empty(project=project, diagnosis=diagnosis), "time", after, most)
-        return paged(found, most, _listed_turn, lambda one: (one["time"], one["_id"]))
+        return paged(found, most, _listed_turn, lambda document: (document["time"], document["_id"]))
 
     def session(self, session: str) -> StoredSession:
         with self._server.recovering():
-            keys = [one["key"] for one in self._sessions.find({"session": session}, {"key": 1}).sort("_id", -1)]
+            found = self._sessions.find({"session": session}, {"key": 1}).sort("_id", -1)
+            keys = [document["key"] for document in found]
         findings: Findings | None = None
         audited: AuditedSession | None = None
         for key in keys:
@@ -216,12 +219,12 @@ class MongoResults(ResultPages):
         steps = [wanted, {"$group": {"_id": f"${by}", "n": {"$sum": 1}}}, {"$sort": {"n": -1, "_id": 1}}]
         with self._server.recovering():
             found = (self._turns if by == "diagnosis" else self._sessions).aggregate(steps)
-            return {one["_id"]: int(one["n"]) for one in found}
+            return {document["_id"]: int(document["n"]) for document in found}
 
     def keys_about(self, names: Collection[str]) -> list[str]:
         with self._server.recovering():
             found = self._sessions.find({"names": {"$in": sorted(names)}}, {"key": 1}).sort("_id", 1)
-            return list(dict.fromkeys(one["key"] for one in found))
+            return list(dict.fromkeys(document["key"] for document in found))
 
     def _page(self, collection: Any, wanted: Mapping[str, Any], order: str, after: str, most: int) -> list[Document]:
         """Return the documents after a cursor, newest first, and one more if there are: it says so to `paged`."""

@@ -69,14 +69,14 @@ def hedging_calibration(home: Path, judge: str) -> HedgingCalibration | None:
 
 def keep_hedging_calibration(home: Path, judge: str, found: HedgingCalibration) -> None:
     """Store the calibration in place of an earlier one of the same version."""
-    known = _load(home / HEDGING_FILE, HedgingCalibration, "knowbound judge calibrate")
-    _keep(home / HEDGING_FILE, {**known, judge: found})
+    by_judge = _load(home / HEDGING_FILE, HedgingCalibration, "knowbound judge calibrate")
+    _keep(home / HEDGING_FILE, {**by_judge, judge: found})
 
 
 def turn_judge_calibration(home: Path, version: str) -> TurnJudgeCalibration | None:
     """Return the newest calibration of this version of a judge of turns, if any, with the gates of its counts.
 
-    Earlier versions decided by fallback rules: what they kept of a gate is made again.
+    Earlier versions decided by other rules: what they kept of a gate is made again.
     """
     by_version = _load(home / TURNS_FILE, TurnJudgeCalibration, "knowbound judge calibrate --question turns")
     kept = by_version.get(version)
@@ -95,8 +95,8 @@ def turn_judge_calibration(home: Path, version: str) -> TurnJudgeCalibration | N
 
 def keep_turn_judge_calibrations(home: Path, found: dict[str, TurnJudgeCalibration]) -> None:
     """Store calibrations by version, in place of earlier ones of the same versions."""
-    known = _load(home / TURNS_FILE, TurnJudgeCalibration, "knowbound judge calibrate --question turns")
-    _keep(home / TURNS_FILE, {**known, **found})
+    by_version = _load(home / TURNS_FILE, TurnJudgeCalibration, "knowbound judge calibrate --question turns")
+    _keep(home / TURNS_FILE, {**by_version, **found})
 
 
 def _keep(path: Path, calibrations: dict[str, _Kept]) -> None:

@@ -113,8 +113,8 @@ class Database:
             raise _corrupt(self.path, result)
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
             _apply_scripts(fresh, self.path.name)
-            wanted = set(fresh.execute(_COLUMNS))
-        missing = sorted(".".join(column) for column in wanted - set(self.rows(_COLUMNS)))
+            schema_columns = set(fresh.execute(_COLUMNS))
+        missing = sorted(".".join(column) for column in schema_columns - set(self.rows(_COLUMNS)))
         if missing:
             raise _corrupt(self.path, f"{', '.join(missing)} missing")
         with self.writing() as db:  # a write that changes nothing

@@ -211,7 +211,7 @@ def kept_records(home: Path) -> Iterator[bytes]:
     for name, columns in _REPEATING_COLUMNS.items():
         if (home / name).exists():
             database = Database(home / name)
-            for table, _, column in (named.partition(".") for named in columns.split()):
+            for table, _, column in (table_column.partition(".") for table_column in columns.split()):
                 rows = database.rows(f"SELECT {column} FROM {table}")
                 yield from (text if isinstance(text, bytes) else str(text).encode() for (text,) in rows)
             database.close()
@@ -289,8 +289,8 @@ class _FindingsEraser(_Eraser):
     def _erase_files(self, gone: set[str]) -> None:
         """Replace the rows of erased files by keyed hashes, so that the files are not read again."""
         scope = self._scope
-        known = self._rows("SELECT path, size, mtime_ns, reader FROM file WHERE problem <> 'forgotten'")
-        for path, size, mtime_ns, reader in known:
+        rows = self._rows("SELECT path, size, mtime_ns, reader FROM file WHERE problem <> 'forgotten'")
+        for path, size, mtime_ns, reader in rows:
             is_unread = not reader and scope.has_record(_time_of(mtime_ns))
             if path in gone or scope.everything or is_unread:
                 self._db.execute("DELETE FROM file WHERE path = ?", (path,))

@@ -121,7 +121,7 @@ def sessions_in(line: bytes) -> list[str]:
     """Return the sessions named in a line of JSON, even if the line is cut or two records share it."""
     try:
         row = json.loads(line)
-        named = row.get("session") if isinstance(row, dict) else None
-        return [named] if isinstance(named, str) else []
+        session = row.get("session") if isinstance(row, dict) else None
+        return [session] if isinstance(session, str) else []
     except (ValueError, RecursionError):
         return [json.loads(name) for name in _SESSION.findall(line.decode("utf-8", "replace"))]

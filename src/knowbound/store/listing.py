@@ -201,8 +201,8 @@ def session_rows(key: str, findings: bytes | None, audited: bytes | None) -> Ite
         row = _row(head, turns.pop(head.session, None))
         row.turns, row.calls, row.signals = len(head.turns), head.tool_calls, len(head.signals)
         row.open = sum(signal.status is Status.OPEN for signal in lacking)
-        named = (signal.names or (plain_term((signal.query or signal.text).lower()),) for signal in lacking)
-        row.names = sorted({name for names in named for name in names})
+        names_by_signal = (signal.names or (plain_term((signal.query or signal.text).lower()),) for signal in lacking)
+        row.names = sorted({name for names in names_by_signal for name in names})
         yield row
     yield from (_row(head, head) for head in turns.values())
 
@@ -251,16 +251,16 @@ class SqliteResults(FindingsStore, ResultPages):
         self, *, project: str = "", agent: str = "", since: str = "", after: str = "", most: int = PAGE
     ) -> ResultPage[ListedSession]:
         values = {"project": project, "agent": agent}
-        query, given = sessions_query(values, since, _cursor(after, 1))
-        rows = self._db.rows(query, *given, most + 1)
+        query, bound = sessions_query(values, since, _cursor(after, 1))
+        rows = self._db.rows(query, *bound, most + 1)
         # The first column is the id of the row, the eighth the end of the session.
         return paged(rows, most, lambda row: ListedSession(*row[1:]), lambda row: (row[7], row[0]))
 
     def turns(
         self, *, project: str = "", diagnosis: str = "", after: str = "", most: int = PAGE
     ) -> ResultPage[ListedTurn]:
-        query, given = turns_query({"project": project, "diagnosis": diagnosis}, _cursor(after, 2))
-        rows = self._db.rows(query, *given, most + 1)
+        query, bound = turns_query({"project": project, "diagnosis": diagnosis}, _cursor(after, 2))
+        rows = self._db.rows(query, *bound, most + 1)
         # By time, id of the session's row, and number of the turn.
         return paged(rows, most, lambda row: ListedTurn(*row[1:]), lambda row: (row[3], row[0], row[2]))
 
@@ -324,11 +324,11 @@ def sessions_query(
 
 def turns_query(values: dict[str, str], cursor: tuple[str | int, ...] = ()) -> tuple[str, list[str | int]]:
     """Return the query for a page of turns, and its values but the last, the number of rows."""
-    query, given = _page_query("listed_turn", values, ("time", "id", "turn"), "", cursor)
+    query, bound = _page_query("listed_turn", values, ("time", "id", "turn"), "", cursor)
     return (
         f"SELECT page.id, session, turn, time, page.project, diagnosis FROM ({query}) AS page "
         "JOIN listed_session USING (id) ORDER BY time DESC, page.id DESC, turn DESC",
-        given,
+        bound,
     )
 
 
@@ -337,16 +337,16 @@ def _page_query(
 ) -> tuple[str, list[str | int]]:
     """Return the query for the rows after a cursor, newest first, and its values but the number of rows."""
     where = [f"{name} = ?" for name, value in values.items() if value]
-    given: list[str | int] = [value for value in values.values() if value]
+    bound: list[str | int] = [value for value in values.values() if value]
     if since:
         where.append(f"{order[0]} >= ?")
-        given.append(since)
+        bound.append(since)
     if cursor:
         where.append(f"({', '.join(order)}) < ({', '.join('?' * len(order))})")
-        given += cursor
+        bound += cursor
     condition = f" WHERE {' AND '.join(where)}" if where else ""
     by = ", ".join(f"{name} DESC" for name in order)
-    return f"SELECT * FROM {table}{condition} ORDER BY {by} LIMIT ?", given
+    return f"SELECT * FROM {table}{condition} ORDER BY {by} LIMIT ?", bound
 
 
 def paged(
@@ -360,5 +360,5 @@ def paged(
 
 def _cursor(after: str, numbers: int) -> tuple[str | int, ...]:
     """Return the values of a cursor: a time, and as many numbers. Anything else is the first page."""
-    time, *rest = after.rsplit("|", numbers)
-    return (time, *map(int, rest)) if len(rest) == numbers and all(part.isdigit() for part in rest) else ()
+    time, *parts = after.rsplit("|", numbers)
+    return (time, *map(int, parts)) if len(parts) == numbers and all(part.isdigit() for part in parts) else ()

@@ -99,11 +99,11 @@ class Observed(SessionResults):
 
         Forgotten sessions are looked up within the transaction: another process may forget some meanwhile.
         """
-        given = list(rows)
+        received = list(rows)
         with self._db.writing() as db:
-            kept = _not_forgotten(given, self._home)
+            kept = _not_forgotten(received, self._home)
             db.executemany("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)", kept)
-        return {row[0] for row in given} - {row[0] for row in kept}
+        return {row[0] for row in received} - {row[0] for row in kept}
 
     def findings(self, keys: Iterable[str]) -> Iterator[Findings]:
         """Yield the findings of these sessions."""
@@ -249,9 +249,9 @@ def _make_room(db: sqlite3.Connection) -> None:
     db.execute(
         "DELETE FROM run WHERE id > 0 AND id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)", (_MOST_RUNS,)
     )
-    wanted = {key for (keys,) in db.execute("SELECT keys FROM run") for key in _keys.decode(keys)}
+    used = {key for (keys,) in db.execute("SELECT keys FROM run") for key in _keys.decode(keys)}
     stored = {key for (key,) in db.execute("SELECT key FROM session")}
-    db.executemany("DELETE FROM session WHERE key = ?", ((key,) for key in stored - wanted))
+    db.executemany("DELETE FROM session WHERE key = ?", ((key,) for key in stored - used))
     db.execute("DELETE FROM material WHERE key NOT IN (SELECT key FROM session)")
 
 

@@ -44,6 +44,7 @@ def keep_bounded(home: Path, keep_days: int, read: Collection[str]) -> list[str]
 
 
 def _remove(database: Database, before: str, read: Collection[str]) -> int:
+    """Remove what sessions left that ended before this day; return the number of sessions."""
     from knowbound.store.listing import ENDED_BEFORE, list_changed  # noqa: PLC0415
 
     with database.writing() as db:

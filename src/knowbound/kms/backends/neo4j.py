@@ -202,6 +202,7 @@ class NodeRecords(Records):
         self._server.close()
 
     def _change(self, run: neo4j.ManagedTransaction, before: _Record, after: _Record) -> None:
+        """Write the changed properties of a node. Raises ContendedError if one is not as it was before."""
         found = run.run(self._read % "k.id = $value", value=before["id"]).single()
         now = _record_of_node(found["node"], found["edges"]) if found else {}
         changed = {name: value for name, value in after.items() if value != before.get(name) and name != _RELATED}
@@ -230,7 +231,7 @@ def _node_properties(fields: _Record, record: _Record) -> _Record:
 
 def _edges(record: _Record) -> set[tuple[str, str]]:
     """Return type and end of the edges of a record, typed as that program does."""
-    return {(_NOT_IN_A_TYPE.sub("_", one["type"].upper()), one["targetId"]) for one in record.get(_RELATED) or ()}
+    return {(_NOT_IN_A_TYPE.sub("_", edge["type"].upper()), edge["targetId"]) for edge in record.get(_RELATED) or ()}
 
 
 def _quoted(name: str) -> str:
@@ -381,11 +382,12 @@ def _node(item: Item) -> _Record:
 
 
 def _unflattened(node: _Record) -> _Record:
+    """Return the record of a node that `_node` made."""
     record: _Record = {}
     for key, value in node.items():
-        name, _, rest = key.partition("_")
+        name, _, field = key.partition("_")
         if name in _NESTED:
-            record.setdefault(name, {})[rest] = json.loads(value) if key == "flag_covers" else value
+            record.setdefault(name, {})[field] = json.loads(value) if key == "flag_covers" else value
         else:
             record[key] = value
     return record

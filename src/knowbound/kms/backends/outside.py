@@ -253,8 +253,8 @@ def fields_of(store: str, given: Sequence[str], default: Mapping[str, str] = DEF
         ours, sign, path = entry.replace(" ", "").partition("=")
         only_store, dot, field = ours.partition(".") if "." in ours else ("", "", ours)
         if field not in {*DEFAULT_FIELDS, "copy_of"} or not sign or not path:
-            known = ", ".join(sorted({*DEFAULT_FIELDS, "copy_of"}))
-            raise ConfigError("config-wrong-type", f"kms.fields: {entry!r} is not OURS=THEIRS. Ours: {known}.")
+            field_names = ", ".join(sorted({*DEFAULT_FIELDS, "copy_of"}))
+            raise ConfigError("config-wrong-type", f"kms.fields: {entry!r} is not OURS=THEIRS. Ours: {field_names}.")
         if not dot or only_store == store:
             fields[field] = path
     return fields

@@ -91,11 +91,11 @@ class PackedCodes:
 
     def nearest(self, code: bytes, most: int) -> list[int]:
         """Return the row ids of the items with the most similar codes, nearest first."""
-        asked = int.from_bytes(code, "little")
-        near = [((other ^ asked).bit_count(), row) for row, other in self._pending]
+        query_bits = int.from_bytes(code, "little")
+        near = [((other ^ query_bits).bit_count(), row) for row, other in self._pending]
         if self._occupied:
             planes = enumerate(self._planes)
-            differing = [plane ^ self._occupied if asked >> bit & 1 else plane for bit, plane in planes]
+            differing = [plane ^ self._occupied if query_bits >> bit & 1 else plane for bit, plane in planes]
             near += _least(_sums(differing), self._occupied, most)
         return [row for _, row in sorted(near)[:most]]
 
@@ -123,8 +123,8 @@ def nearest(connection: sqlite3.Connection, code: bytes, most: int) -> list[int]
 
 def nearest_of(rows: Iterable[tuple[int, bytes]], code: bytes, most: int) -> list[int]:
     """Return the nearest of the given row ids and codes."""
-    asked = int.from_bytes(code, "little")
-    near = sorted([((int.from_bytes(other, "little") ^ asked).bit_count(), row) for row, other in rows])
+    query_bits = int.from_bytes(code, "little")
+    near = sorted([((int.from_bytes(other, "little") ^ query_bits).bit_count(), row) for row, other in rows])
     return [row for _, row in near[:most]]
 
 
@@ -134,14 +134,14 @@ def _sums(planes: list[int]) -> list[int]:
     while planes:
         carried = []
         while len(planes) > 2:  # a full adder: three planes become one, and one to carry
-            one, other, third = planes.pop(), planes.pop(), planes.pop()
-            differing = one ^ other
+            first, second, third = planes.pop(), planes.pop(), planes.pop()
+            differing = first ^ second
             planes.append(differing ^ third)
-            carried.append(one & other | differing & third)
+            carried.append(first & second | differing & third)
         if len(planes) == 2:
-            one, other = planes
-            planes = [one ^ other]
-            carried.append(one & other)
+            first, second = planes
+            planes = [first ^ second]
+            carried.append(first & second)
         digits.append(planes[0])
         planes = carried
     return digits
@@ -149,19 +149,19 @@ def _sums(planes: list[int]) -> list[int]:
 
 def _least(digits: list[int], occupied: int, most: int) -> list[tuple[int, int]]:
     """Return sum and bit of the `most` least sums among occupied bits; of equal sums those of the lowest bits."""
-    less, equal, wanted = 0, occupied, most  # bits that are surely among them, bits that are equal so far
+    less, equal, still_wanted = 0, occupied, most  # bits that are surely among them, bits that are equal so far
     for digit in reversed(digits):
         without = equal & ~digit
         count = without.bit_count()
-        if count >= wanted:
+        if count >= still_wanted:
             equal = without
         else:
             less |= without
-            wanted -= count
+            still_wanted -= count
             equal &= digit
     size = (occupied.bit_length() + 7) // 8
     as_bytes = [digit.to_bytes(size, "little") for digit in digits]
-    bits = [*_bits(less, size), *islice(_bits(equal, size), wanted)]
+    bits = [*_bits(less, size), *islice(_bits(equal, size), still_wanted)]
     found = []
     for bit in bits:
         byte, place, total = bit >> 3, bit & 7, 0

@@ -115,9 +115,9 @@ def effective_of(item: Item) -> float | None:
 
 def with_effective(item: Item, value: float | None) -> Item:
     """Return the item with this effective confidence, or without one; unchanged if the change is too small."""
-    known = effective_of(item)
+    stored_value = effective_of(item)
     # 0 is always written: it silences the item.
-    if known == value or (known is not None and value and abs(known - value) < _LEAST_CHANGE):
+    if stored_value == value or (stored_value is not None and value and abs(stored_value - value) < _LEAST_CHANGE):
         return item
     kept = item.metadata.get(_QUALITY)
     quality = {name: other for name, other in kept.items() if name != _EFFECTIVE} if isinstance(kept, dict) else {}
@@ -226,8 +226,8 @@ def _leads_to(db: sqlite3.Connection, row: _Row, ids: set[str]) -> bool:
 
 
 def _rows(db: sqlite3.Connection, column: str, values: Iterable[str]) -> Iterator[_Row]:
-    more = " AND copy_of <> ''" if column == "copy_of" else ""  # lets SQLite use the partial index
-    query = f"SELECT {', '.join(_Row._fields)} FROM item WHERE {column} IN (%s){more}"
+    condition = " AND copy_of <> ''" if column == "copy_of" else ""  # lets SQLite use the partial index
+    query = f"SELECT {', '.join(_Row._fields)} FROM item WHERE {column} IN (%s){condition}"
     return map(_Row._make, _in_batches(db, query, values))
 
 

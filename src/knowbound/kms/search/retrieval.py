@@ -163,8 +163,8 @@ def _found(row: tuple[Any, ...], words: float, meaning: float, prior: float, now
     _, id_, backend, sha, timestamp, *scored, _, content, type_, subject, file, _ = row
     made = _as_seconds(timestamp)
     recency = recency_of(None if made is None else (now - made) / _DAY_SECONDS)
-    named = {"content": content, "type": type_, "subject": subject, "timestamp": timestamp, "anchor_file": file}
-    return FoundItem(id_, backend, sha, words, meaning, prior, recency, *scored, **named)
+    fields = {"content": content, "type": type_, "subject": subject, "timestamp": timestamp, "anchor_file": file}
+    return FoundItem(id_, backend, sha, words, meaning, prior, recency, *scored, **fields)
 
 
 @lru_cache(maxsize=4_096)  # a process that stays meets the same items again

@@ -43,7 +43,7 @@ PROMPT = PromptFile("p", "p-1-0", "Score it.", ("text",))
 
 @pytest.fixture(autouse=True)
 def _nothing_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "_BACK_OFF", 0.01)
+    monkeypatch.setattr(asking, "_BACK_OFF_SECONDS", 0.01)
     # Each connection reads the certificates of the machine for 26 ms; the servers here have none.
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_, **__: None)
 

@@ -136,6 +136,7 @@ def expected_words(sample: EvalSample) -> list[str]:
 
 
 def _texts_of(assertion: Assertion) -> Iterator[str]:
+    """Yield the texts that an assertion wants in the answer; nothing if it forbids them or is not about facts."""
     if assertion.negated or assertion.type in _NOT_WANTED:
         return
     for child in assertion.children:
@@ -214,6 +215,7 @@ def was_shown(text: str, outputs: Iterable[str]) -> bool:
 
 
 def _calls_text(failed: FailedRun, names: frozenset[str]) -> str:
+    """Return the agent's calls as the model is shown them: the first ones that fit, with the number of the rest."""
     if not failed.run.shows_calls:
         return "(the agent left no trace of its tool calls)"
     shown, tokens = list[str](), 0
@@ -382,5 +384,5 @@ def _cause(failed: FailedRun, answer: CauseAnswer) -> Cause:
     """Return the cause. An answer that is there was not used if a tool returned it, else not found."""
     if answer.cause != "there":
         return Cause(answer.cause)
-    seen = is_quoted(answer.quote, failed.outputs) or was_shown(answer.quote, failed.outputs)
-    return Cause.NOT_USED if seen else Cause.NOT_FOUND
+    was_returned = is_quoted(answer.quote, failed.outputs) or was_shown(answer.quote, failed.outputs)
+    return Cause.NOT_USED if was_returned else Cause.NOT_FOUND

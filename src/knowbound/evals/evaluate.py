@@ -171,11 +171,11 @@ class _Work:
         file = self._lock_file(plan)
         make_folder(file.parent)
         try:
-            held = FileLock(file, mode=PRIVATE_FILE).acquire(blocking=False)
+            lock = FileLock(file, mode=PRIVATE_FILE).acquire(blocking=False)
         except Timeout:
             yield None
             return
-        with held:
+        with lock:
             yield file
 
     def run(self, progress: Callable[[RunProgress], None] | None, *, until_shown: bool = False) -> Evaluated:

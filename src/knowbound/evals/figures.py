@@ -59,8 +59,8 @@ def _no_coverage(complete: Sequence[SampleRun]) -> str:
     """Return why the reached files are unknown; "" if a run shows its calls, or reached a file all the same."""
     if not complete:
         return "no sample has a complete run"
-    seen = any(run.shows_calls or run.reached for run in complete)
-    return "" if seen else "no tool call left a trace: the files that were read are not known"
+    shows_files = any(run.shows_calls or run.reached for run in complete)
+    return "" if shows_files else "no tool call left a trace: the files that were read are not known"
 
 
 def _by_sample(counted: GapFigures, samples: Mapping[str, Sequence[SampleRun]]) -> GapFigures:
@@ -97,11 +97,11 @@ def _missed_searches(runs: Iterable[SampleRun]) -> list[MissedSearch]:
         for signal in run.signals:
             if signal.type is SignalType.FAILED_SEARCH and signal.status in NOT_CLOSED and signal.query:
                 key = path_terms(signal.query) if "/" in signal.query else terms(signal.query)
-                _, seen = found.setdefault(key or frozenset((signal.query,)), (signal, Counter()))
-                seen[run.sample, signal.sample] += 1
+                _, events = found.setdefault(key or frozenset((signal.query,)), (signal, Counter()))
+                events[run.sample, signal.sample] += 1
     searches = [
-        MissedSearch(signal.query, seen.total(), len(seen), len({sample for sample, _ in seen}), signal)
-        for signal, seen in found.values()
+        MissedSearch(signal.query, events.total(), len(events), len({sample for sample, _ in events}), signal)
+        for signal, events in found.values()
     ]
     searches.sort(key=lambda search: (-search.sessions, -search.samples, -search.events, search.query))
     return searches[:_MOST_SEARCHES]

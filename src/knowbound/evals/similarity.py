@@ -39,22 +39,22 @@ def bleu(answer: str, reference: str) -> float:
     return math.exp(brevity + log_precisions / _BLEU_ORDER)
 
 
-def levenshtein(one: str, other: str) -> int:
+def levenshtein(text: str, other: str) -> int:
     """Return the number of characters to insert, delete or change to turn the first text into the second.
 
     Myers' bit vectors: a column of the table is two integers with a bit per character, so that long texts take a
     moment and not minutes. `up` has the rows where a cell is one more than the cell above it, `down` one less.
     """
-    if len(one) < len(other):
-        one, other = other, one
+    if len(text) < len(other):
+        text, other = other, text
     if not other:
-        return len(one)
+        return len(text)
     rows: dict[str, int] = {}
     for row, sign in enumerate(other):
         rows[sign] = rows.get(sign, 0) | 1 << row
     every, last = (1 << len(other)) - 1, 1 << (len(other) - 1)
     up, down, distance = every, 0, len(other)
-    for sign in one:
+    for sign in text:
         equal = rows.get(sign, 0)
         diagonal = (((equal & up) + up) ^ up) | equal | down
         more = down | ~(diagonal | up) & every

@@ -90,6 +90,7 @@ def read_variants(given: Sequence[str], against: str = "", inject: str = "off") 
 
 
 def _variant(given: str, injects: bool) -> Variant:
+    """Parse NAME=SOURCE or NAME=SOURCE+inject. Raises InputError for another form."""
     name, equals, source = given.partition("=")
     name, source = name.strip(), source.strip()
     if not equals or not name or not source or len(name) > _NAME_CHARACTERS or not name.isprintable():

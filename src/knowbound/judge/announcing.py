@@ -61,10 +61,10 @@ def announcer() -> Announcer:
 
 
 @contextmanager
-def announced_by(one: Announcer) -> Iterator[None]:
+def announced_by(current: Announcer) -> Iterator[None]:
     """Announce by this announcer inside the context."""
-    _current.append(one)
+    _current.append(current)
     try:
         yield
     finally:
-        _current.remove(one)
+        _current.remove(current)

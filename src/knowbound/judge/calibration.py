@@ -96,21 +96,21 @@ def calibrate_hedging(
     judge = hedging_judge(settings, name)
     labels, mark = _labels_to_use(read_labels(path, HEDGING), aside, "labels")
     pairs, problems = _judged_sentences(labels, judge)
-    found = calibrate(pairs, wanted)
+    calibration = calibrate(pairs, wanted)
     rate = rate_of(judge) if rate_of else None
-    false = _false_positives(found, mark.sha256_8)
-    keep_hedging_calibration(settings.home, hedging_judge_version(name), false)
+    false_positives = _false_positives(calibration, mark.sha256_8)
+    keep_hedging_calibration(settings.home, hedging_judge_version(name), false_positives)
     return CalibrationReport(
         judge=name,
         version=judge.version,
         question=HEDGING,
         labels=mark,
-        found=found,
+        found=calibration,
         run=rate,
-        corrected=corrected(rate, found) if rate else Estimate(),
+        corrected=corrected(rate, calibration) if rate else Estimate(),
         problems=tuple(problems),
-        notes=(*((_OTHER_JUDGE,) if rate_of and rate is None else ()), *_switch_notes(false)),
-        hedges_off=false.switches_off,
+        notes=(*((_OTHER_JUDGE,) if rate_of and rate is None else ()), *_switch_notes(false_positives)),
+        hedges_off=false_positives.switches_off,
     )
 
 
@@ -120,30 +120,37 @@ def _judged_sentences(labels: Sequence[Label], judge: HedgingJudge) -> tuple[lis
     judged = judge_candidates(judge, candidates, max_candidates=len(candidates))
     pairs, problems = [], []
     for label, verdict in zip(labels, judged.verdicts, strict=True):
-        is_given = verdict is not None and not verdict.has_failed
-        if verdict is not None and not is_given:
+        is_doubt: bool | None = None
+        if verdict is not None and verdict.has_failed:
             problems.append(verdict.reason)
-        said = verdict.is_uncertainty if verdict is not None and is_given else None
-        pairs.append(Pair(bool(label.label), said, label.weight, label.session))
+        elif verdict is not None:
+            is_doubt = verdict.is_uncertainty
+        pairs.append(Pair(bool(label.label), is_doubt, label.weight, label.session))
     return pairs, problems
 
 
-def _false_positives(found: Calibration, sha256_8: str) -> HedgingCalibration:
+def _false_positives(calibration: Calibration, sha256_8: str) -> HedgingCalibration:
     """Return the share of the judge's "doubt" that people did not call doubt (specification 1, section 10)."""
-    precision = found.precision
-    share = None if precision.value is None else 1 - precision.value
-    return HedgingCalibration(found.false_yes, precision.n, share, precision.effective, sha256_8, utc_now())
+    precision = calibration.precision
+    return HedgingCalibration(
+        false=calibration.false_yes,
+        of=precision.n,
+        share=None if precision.value is None else 1 - precision.value,
+        effective=precision.effective,
+        labels=sha256_8,
+        made=utc_now(),
+    )
 
 
-def _switch_notes(false: HedgingCalibration) -> Iterator[str]:
-    """Say what the calibration means for `observe` and `eval`."""
-    if not false.is_above_limit:
+def _switch_notes(calibration: HedgingCalibration) -> Iterator[str]:
+    """Say what the calibration means for `observe` and `eval`; nothing if the judge is below the limit."""
+    if not calibration.is_above_limit:
         return
-    shown = f"{percent(false.share)} of what it calls doubt is none, more than {percent(FALSE_LIMIT)}"
-    if false.switches_off:
+    shown = f"{percent(calibration.share)} of what it calls doubt is none, more than {percent(FALSE_LIMIT)}"
+    if calibration.switches_off:
         yield f"{shown}: observe and eval leave hedges out while this judge is configured."
     else:
-        worth = f"these are worth {false.effective:.0f}"
+        worth = f"these are worth {calibration.effective:.0f}"
         yield f"{shown}; hedges are left out once {ENOUGH} independent labels of it say so, and {worth}."
 
 
@@ -160,14 +167,14 @@ def calibrate_rubric(
     scores = judge.score(
         [RubricQuestion(RubricKind.RUBRIC, label.context, label.text, label.rubric) for label in labels]
     )
-    pairs = [(int(label.label), given.score) for label, given in zip(labels, scores, strict=True)]
+    pairs = [(int(label.label), score.score) for label, score in zip(labels, scores, strict=True)]
     return CalibrationReport(
         judge=name,
         version=judge.version,
         question=RUBRIC,
         labels=mark,
         found=calibrate_scores(pairs, wanted, [len(label.text) for label in labels]),
-        problems=tuple(given.problem for given in scores if given.score is None),
+        problems=tuple(score.problem for score in scores if score.score is None),
     )
 
 
@@ -186,17 +193,17 @@ def calibrate_turns(
     turns, mark = _labels_to_use(read_turn_labels(path), aside, "turns")
     mark = replace(mark, turns=len(turns), labels=sum(len(turn.labels) for turn in turns))
     judge = turn_judge(settings, name)
-    first = measured(name, judge, turns)
+    main = measured(name, judge, turns)
     before = turn_judge_calibration(settings.home, judge.version)
     weekly = None if before is None else weekly_sample(before, turns, judge, utc_now())
-    second, problem = _measured_fallback(settings, name, first, turns)
+    fallback, problem = _measured_fallback(settings, name, main, turns)
     gates = {
-        metric: with_fallback(one.gate, second.metrics[metric].gate if second else None)
-        for metric, one in first.metrics.items()
+        metric: with_fallback(found.gate, fallback.metrics[metric].gate if fallback else None)
+        for metric, found in main.metrics.items()
     }
-    _keep_turn_calibrations(settings.home, mark, first, gates, second)
+    _keep_turn_calibrations(settings.home, mark, main, gates, fallback)
     return TurnCalibrationReport(
-        labels=mark, judge=first, fallback=second, gates=gates, weekly=weekly, notes=(problem,) if problem else ()
+        labels=mark, judge=main, fallback=fallback, gates=gates, weekly=weekly, notes=(problem,) if problem else ()
     )
 
 
@@ -205,19 +212,19 @@ def measured(name: str, judge: TurnJudge, turns: Sequence[LabelledTurn]) -> Meas
     answers = judge.judge([turn.judged for turn in turns])
     metrics = {}
     for metric in Metric:
-        pairs = [turn.pairs(given.verdicts, metric) for turn, given in zip(turns, answers, strict=True)]
-        found = calibrate(pair for of_turn in pairs for pair in of_turn)
-        judged = sum(any(pair.verdict is not None for pair in of_turn) for of_turn in pairs)
-        metrics[metric] = MeasuredMetric(found, gate(found, judged))
-    problems = tuple(given.problem for given in answers if given.problem)
+        pairs = [turn.pairs(answer.verdicts, metric) for turn, answer in zip(turns, answers, strict=True)]
+        calibration = calibrate(pair for of_turn in pairs for pair in of_turn)
+        judged_turns = sum(any(pair.verdict is not None for pair in of_turn) for of_turn in pairs)
+        metrics[metric] = MeasuredMetric(calibration, gate(calibration, judged_turns))
+    problems = tuple(answer.problem for answer in answers if answer.problem)
     return MeasuredJudge(redact(name), judge.version, metrics, problems)
 
 
 def _measured_fallback(
-    settings: Settings, name: str, first: MeasuredJudge, turns: Sequence[LabelledTurn]
+    settings: Settings, name: str, main: MeasuredJudge, turns: Sequence[LabelledTurn]
 ) -> tuple[MeasuredJudge | None, str]:
     """Compare the fallback with the same turns if a metric needs it; or return why it was not asked."""
-    if not any(one.gate.state is GateState.FALLBACK for one in first.metrics.values()):
+    if not any(metric.gate.state is GateState.FALLBACK for metric in main.metrics.values()):
         return None, ""
     fallback = fallback_for(settings, name)
     if not fallback:
@@ -230,19 +237,22 @@ def _measured_fallback(
 
 
 def _keep_turn_calibrations(
-    home: Path, mark: LabelMark, first: MeasuredJudge, gates: dict[Metric, MetricGate], second: MeasuredJudge | None
+    home: Path, mark: LabelMark, main: MeasuredJudge, gates: dict[Metric, MetricGate], fallback: MeasuredJudge | None
 ) -> None:
+    """Store the calibrations by the version of each judge; the fallback has none of its own to fall back to."""
     made = utc_now()
 
-    def kept(one: MeasuredJudge, gates: dict[Metric, MetricGate], fallback: str = "") -> TurnJudgeCalibration:
-        metrics = {metric: replace(found, gate=gates[metric]) for metric, found in one.metrics.items()}
-        return TurnJudgeCalibration(one.judge, made, mark.sha256_8, mark.turns or 0, metrics, fallback)
+    def calibration(
+        judge: MeasuredJudge, gates: dict[Metric, MetricGate], fallback_version: str = ""
+    ) -> TurnJudgeCalibration:
+        metrics = {metric: replace(found, gate=gates[metric]) for metric, found in judge.metrics.items()}
+        return TurnJudgeCalibration(judge.judge, made, mark.sha256_8, mark.turns or 0, metrics, fallback_version)
 
-    found = {first.version: kept(first, gates, second.version if second else "")}
-    if second:
-        alone = {metric: with_fallback(one.gate, None) for metric, one in second.metrics.items()}
-        found[second.version] = kept(second, alone)
-    keep_turn_judge_calibrations(home, found)
+    calibrations = {main.version: calibration(main, gates, fallback.version if fallback else "")}
+    if fallback:
+        own_gates = {metric: with_fallback(found.gate, None) for metric, found in fallback.metrics.items()}
+        calibrations[fallback.version] = calibration(fallback, own_gates)
+    keep_turn_judge_calibrations(home, calibrations)
 
 
 def weekly_sample(
@@ -263,7 +273,7 @@ def weekly_sample(
     metrics = {}
     for metric in Metric:
         pairs = [
-            pair for turn, given in zip(newest, answers, strict=True) for pair in turn.pairs(given.verdicts, metric)
+            pair for turn, answer in zip(newest, answers, strict=True) for pair in turn.pairs(answer.verdicts, metric)
         ]
         agreement, before = calibrate(pairs).agreement, calibrated.metrics[metric].found.agreement
         metrics[metric] = SampledMetric(agreement, before, has_drifted(agreement, before))
@@ -302,8 +312,8 @@ _FEW_LABELS = (GateReason.NO_VERDICT, GateReason.FEW_TURNS)
 
 def judge_worth(settings: Settings, versions: Mapping[str, int], now: str) -> JudgeWorth:
     """Return the worth of the judge that judged most turns. `versions` are the judges of the window."""
-    known = dict(versions)
-    return _worth(settings, known, JudgeWorth(known).version, now)
+    by_turns = dict(versions)
+    return _worth(settings, by_turns, JudgeWorth(by_turns).version, now)
 
 
 def configured_worth(settings: Settings, versions: Mapping[str, int], now: str) -> JudgeWorth:
@@ -316,24 +326,33 @@ def configured_worth(settings: Settings, versions: Mapping[str, int], now: str) 
 
 def is_trusted(settings: Settings, version: str) -> bool:
     """Report whether the contradictions that this judge found may be suggested to agents."""
-    found = turn_judge_calibration(settings.home, version) if version else None
-    gate = found.gates.get(Metric.CONTRADICTED) if found else None
+    calibration = turn_judge_calibration(settings.home, version) if version else None
+    gate = calibration.gates.get(Metric.CONTRADICTED) if calibration else None
     if is_rules(version) or not version:
         return gate is not None and gate.state is GateState.PASSED
     return gate is None or gate.state is GateState.PASSED or gate.reason in _FEW_LABELS
 
 
 def _worth(settings: Settings, versions: dict[str, int], main: str, now: str) -> JudgeWorth:
-    found = turn_judge_calibration(settings.home, main) if main else None
-    if found is None:
+    """Return the worth of the judge of version `main`; without a calibration of it, only the turns per judge."""
+    calibration = turn_judge_calibration(settings.home, main) if main else None
+    if calibration is None:
         return JudgeWorth(versions)
-    return JudgeWorth(versions, found.turns, found.made, found.metrics, _weekly(settings, main, found, now))
+    return JudgeWorth(
+        versions=versions,
+        labelled=calibration.turns,
+        made=calibration.made,
+        measured=calibration.metrics,
+        weekly=_weekly_without_cost(settings, main, calibration, now),
+    )
 
 
-def _weekly(settings: Settings, version: str, found: TurnJudgeCalibration, now: str) -> WeeklySample | None:
-    """The weekly sample, where it can be had for nothing."""
+def _weekly_without_cost(
+    settings: Settings, version: str, calibration: TurnJudgeCalibration, now: str
+) -> WeeklySample | None:
+    """Return the weekly sample of a judge that costs nothing and is the configured judge; else None."""
     with suppress(KnowboundError):  # no label file any more, or no such judge: there is nothing to compare
         judge = turn_judge(settings)
         if judge.version == version and not judge.costs:
-            return weekly_sample(found, read_turn_labels(settings.home / TURN_LABELS).labels, judge, now)
+            return weekly_sample(calibration, read_turn_labels(settings.home / TURN_LABELS).labels, judge, now)
     return None

@@ -19,12 +19,14 @@ from knowbound.judge.names import PROVIDERS, RULES, THIS_MACHINE, JudgeName, Pro
 from knowbound.user_files import make_file, make_folder, state_folder
 
 AUTO, NONE = "auto", "none"
-_FILE = "model.json"
-_OLD_TURNS = frozenset({"quality.judge", "KNOWBOUND_QUALITY_JUDGE"})  # named the worker's model in earlier versions
+_PERMISSION_FILE = "model.json"
+_OLD_TURN_SETTINGS = frozenset(
+    {"quality.judge", "KNOWBOUND_QUALITY_JUDGE"}
+)  # named the worker's model in earlier versions
 # The provider whose model an agent works with; sessions of other agents count as those of another provider.
-_OF_AGENT = {"claude-code": "anthropic", "codex": "openai"}
+_PROVIDER_OF_AGENT = {"claude-code": "anthropic", "codex": "openai"}
 # The next larger model of the same provider (specification 2, "The judge": a second judge takes over).
-_LARGER = {
+_NEXT_LARGER = {
     "claude-cli:haiku": "claude-cli:sonnet",
     "claude-cli:sonnet": "claude-cli:opus",
     "anthropic:claude-haiku-4-5": "anthropic:claude-sonnet-4-6",
@@ -51,19 +53,19 @@ class Permission(msgspec.Struct, frozen=True):
 def load_permission() -> Permission:
     """Return the user's permission; none if there is no file, or one that cannot be read."""
     try:
-        with open(os.path.join(state_folder(), _FILE), "rb") as file:
-            found = msgspec.json.decode(file.read(), type=Permission)
-        if found.name:
-            parse_name(found.name)
+        with open(os.path.join(state_folder(), _PERMISSION_FILE), "rb") as file:
+            permission = msgspec.json.decode(file.read(), type=Permission)
+        if permission.name:
+            parse_name(permission.name)  # a name of another version may not be one of ours
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, ConfigError):
         return Permission()
-    return found
+    return permission
 
 
 def keep_permission(permission: Permission) -> str:
     """Write the user's permission and return the path of its file."""
     make_folder(state_folder())
-    path = os.path.join(state_folder(), _FILE)
+    path = os.path.join(state_folder(), _PERMISSION_FILE)
     make_file(path, msgspec.json.encode(permission))
     return path
 
@@ -81,25 +83,27 @@ def is_within_policy(settings: Settings, name: str) -> bool:
 
 
 def _configured(settings: Settings, task: ModelTask, *, background: bool) -> str:
+    """Return the judge that the settings name for a task, if the user allowed it; else `rules`."""
     field = f"model_tasks_{task}"
-    given = str(getattr(settings, field)).strip()
-    if not given:
-        field, given = "model_name", settings.model_name.strip()
-    if given in (NONE, RULES, ""):
+    model = str(getattr(settings, field)).strip()
+    if not model:
+        field, model = "model_name", settings.model_name.strip()
+    if model in (NONE, RULES, ""):
         return RULES
     permission = load_permission()
-    if background and _is_agent(permission.name if given == AUTO else given):
+    if background and _is_agent(permission.name if model == AUTO else model):
         return RULES  # an agent answers when its user asks for it
-    if given == AUTO:
+    if model == AUTO:
         return permission.name if permission.name and _allows(permission, background) else RULES
-    is_old = task is ModelTask.TURNS and not _OLD_TURNS.isdisjoint(settings.replaced_by_user)
-    is_users_worker = background and is_old and field not in settings.from_project
-    return given if is_users_worker or _may_use(settings, field, given, permission, background) else RULES
+    # Who named the worker's model by a setting of earlier versions allowed it thereby.
+    has_old_setting = task is ModelTask.TURNS and not _OLD_TURN_SETTINGS.isdisjoint(settings.replaced_by_user)
+    is_users_worker = background and has_old_setting and field not in settings.from_project
+    return model if is_users_worker or _may_use(settings, field, model, permission, background) else RULES
 
 
-def _may_use(settings: Settings, field: str, given: str, permission: Permission, background: bool) -> bool:
+def _may_use(settings: Settings, field: str, model: str, permission: Permission, background: bool) -> bool:
     """Report whether a named model may be asked: named by the user, for commands; else with the user's permission."""
-    name = parse_name(given)
+    name = parse_name(model)
     if not name.costs:
         return True
     provider = provider_of(name)
@@ -170,7 +174,7 @@ def _fallback(settings: Settings, name: str) -> str:
     if judge.provider is Provider.RULES:
         return ""
     if fallback == AUTO:
-        return _LARGER.get(judge.text, "")
+        return _NEXT_LARGER.get(judge.text, "")
     if fallback in (NONE, RULES, "", judge.text):
         return ""
     if not _may_use(settings, "model_fallback", fallback, load_permission(), background=False):
@@ -191,7 +195,7 @@ def provider_of(name: JudgeName) -> str:
 
         return THIS_MACHINE if is_loopback(name.url) else urlsplit(name.url).hostname or ""
     if name.provider is Provider.AGENT:
-        return _OF_AGENT.get(name.model, "another agent")
+        return _PROVIDER_OF_AGENT.get(name.model, "another agent")
     if name.provider is Provider.PLUGIN:
         return f"the package of {name.plugin}"  # where it sends text is not known
     return PROVIDERS[name.provider].sends_to
@@ -204,5 +208,8 @@ def may_see(judge: str, agent: str, settings: Settings) -> bool:
     """
     provider = provider_of(parse_name(judge))
     return (
-        provider in ("", THIS_MACHINE) or not agent or settings.model_cross_provider or _OF_AGENT.get(agent) == provider
+        provider in ("", THIS_MACHINE)
+        or not agent
+        or settings.model_cross_provider
+        or _PROVIDER_OF_AGENT.get(agent) == provider
     )

@@ -20,11 +20,11 @@ from knowbound.text.printable import both_ends, estimated_tokens
 from knowbound.text.redact import excerpt
 
 MOST = 3  # items for one prompt
-_OF_AN_ITEM = 400  # characters
-_LONGEST_SEARCH = 500  # characters
-_PROMPT, _CONVERSATION = 1_200, 500  # tokens
-_MESSAGES = 6  # the last ones
-_LONGEST_READ = 40_000  # characters of a prompt; twice as many are cleared of secrets, which takes up to 30 ms
+_ITEM_CHARACTERS, _SEARCH_CHARACTERS = 400, 500
+_PROMPT_TOKENS, _CONVERSATION_TOKENS = 1_200, 500
+_LAST_MESSAGES = 6  # of the conversation
+_PROMPT_CHARACTERS = 40_000  # twice as many are cleared of secrets, which takes up to 30 ms
+_GAP = "\n[…]\n"  # in the place of the middle of a long prompt
 
 
 class Choosing(NamedTuple):
@@ -72,33 +72,34 @@ def choose(asker: Asker, several: Sequence[Choosing]) -> list[Chosen]:
 
 
 def _inputs_of(choosing: Choosing) -> dict[str, str]:
-    """Return the text for each placeholder of the prompt: without secrets, long texts cut around candidates' names."""
+    """Return the text of each placeholder: without secrets, of long texts the lines with the candidates' names."""
     names = names_in(choosing.candidates)
     lines = (
-        msgspec.json.encode({"number": number, "text": excerpt(text, _OF_AN_ITEM)}).decode("utf-8")
+        msgspec.json.encode({"number": number, "text": excerpt(text, _ITEM_CHARACTERS)}).decode("utf-8")
         for number, text in enumerate((sendable(text) for text in choosing.candidates), 1)
     )
-    said = "\n".join(sendable(message) for message in choosing.conversation[-_MESSAGES:])
-    # Cut again after secrets are gone: the first cut may go through a secret.
-    prompt = both_ends(sendable(both_ends(choosing.prompt, 2 * _LONGEST_READ, "\n[…]\n")), _LONGEST_READ, "\n[…]\n")
-    if estimated_tokens(prompt) > _PROMPT:
+    conversation = "\n".join(sendable(message) for message in choosing.conversation[-_LAST_MESSAGES:])
+    # The first cut bounds the time, and may go through a secret; the second cut, in the middle, leaves its halves out.
+    without_secrets = sendable(both_ends(choosing.prompt, 2 * _PROMPT_CHARACTERS, _GAP))
+    prompt = both_ends(without_secrets, _PROMPT_CHARACTERS, _GAP)
+    if estimated_tokens(prompt) > _PROMPT_TOKENS:
         prompt = "\n".join(dict.fromkeys(prompt.splitlines()))  # a pasted log repeats itself
     return {
-        "conversation": shortened(said, _CONVERSATION, names),
-        "prompt": shortened(prompt, _PROMPT, names),
+        "conversation": shortened(conversation, _CONVERSATION_TOKENS, names),
+        "prompt": shortened(prompt, _PROMPT_TOKENS, names),
         "entries": "\n".join(lines),
     }
 
 
-def _valid(candidates: int, answer: ChoiceAnswer) -> list[ChosenEntry]:
+def _entries_of_candidates(candidates: int, answer: ChoiceAnswer) -> list[ChosenEntry]:
     return [entry for entry in answer.chosen if 1 <= entry.number <= candidates]
 
 
 def _chosen(candidates: int, answer: ChoiceAnswer) -> Chosen:
-    entries = _valid(candidates, answer)[:MOST]
-    return Chosen(entries, search="" if entries else " ".join(answer.search)[:_LONGEST_SEARCH])
+    entries = _entries_of_candidates(candidates, answer)[:MOST]
+    return Chosen(entries, search="" if entries else " ".join(answer.search)[:_SEARCH_CHARACTERS])
 
 
 def _problem(candidates: int, answer: ChoiceAnswer) -> str:
-    is_wrong = answer.chosen and not _valid(candidates, answer)
-    return "the answer names no number of an entry" if is_wrong else ""
+    has_wrong_numbers = answer.chosen and not _entries_of_candidates(candidates, answer)
+    return "the answer names no number of an entry" if has_wrong_numbers else ""

@@ -16,9 +16,9 @@ from knowbound.judge.labels import UnlabelledTurn, without_secrets
 from knowbound.judge.material import names_in, shortened
 from knowbound.text.printable import both_ends
 
-_TOKENS = 3_000  # of a prompt and of an answer that a person is shown
-_OF_AN_ITEM = 4_000  # characters
-_CALLS = 60  # the last ones
+_TEXT_TOKENS = 3_000  # of a prompt and of an answer that a person is shown
+_ITEM_CHARACTERS = 4_000
+_LAST_CALLS = 60
 _T = TypeVar("_T")
 
 
@@ -29,20 +29,20 @@ def draw_from_both(
 
     A class with too few items leaves its places to the other class.
     """
-    strata = [rare, common]
-    fresh = [[one for one in stratum if not is_known(one)] for stratum in strata]
-    first, second = map(len, fresh)
-    of_second = min(second, max(count // 2, count - first))
-    sizes = [min(first, count - of_second), of_second]
-    drawn = [draw.sample(stratum, size) for stratum, size in zip(fresh, sizes, strict=True)]
-    total, of = sum(map(len, drawn)), len(rare) + len(common)
-    weighed = [
-        (one, round(len(stratum) / of * total / len(part), 4))
-        for stratum, part in zip(strata, drawn, strict=True)
-        for one in part
+    classes = [rare, common]
+    unknown_rare, unknown_common = ([item for item in items if not is_known(item)] for items in classes)
+    common_count = min(len(unknown_common), max(count // 2, count - len(unknown_rare)))
+    rare_count = min(len(unknown_rare), count - common_count)
+    drawn = [draw.sample(unknown_rare, rare_count), draw.sample(unknown_common, common_count)]
+    drawn_count, all_count = rare_count + common_count, len(rare) + len(common)
+    weighted = [
+        # The share of the class among all items, by its share among the drawn ones.
+        (item, round(len(items) / all_count * drawn_count / len(part), 4))
+        for items, part in zip(classes, drawn, strict=True)
+        for item in part
     ]
-    draw.shuffle(weighed)
-    return weighed
+    draw.shuffle(weighted)
+    return weighted
 
 
 def draw_turns(
@@ -73,7 +73,7 @@ def to_label(turn: QualityTurn, weight: float, read: JudgedTurn | None = None) -
             prompt=(read.prompt if read else "") or turn.user_prompt,
             items=_items(turn, read),
             response=(read.response if read else "") or turn.assistant_response,
-            tool_calls=(read.tool_calls if read else logged_calls)[-_CALLS:],
+            tool_calls=(read.tool_calls if read else logged_calls)[-_LAST_CALLS:],
             session=turn.session_id,
             weight=weight,
             judge=turn.judge,
@@ -82,11 +82,11 @@ def to_label(turn: QualityTurn, weight: float, read: JudgedTurn | None = None) -
     names = names_in([shown.response, *(item.content for item in shown.items)])
     return replace(
         shown,
-        prompt=shortened(shown.prompt, _TOKENS, names),
-        response=shortened(shown.response, _TOKENS, names),
-        items=tuple(replace(item, content=both_ends(item.content, _OF_AN_ITEM, " […] ")) for item in shown.items),
+        prompt=shortened(shown.prompt, _TEXT_TOKENS, names),
+        response=shortened(shown.response, _TEXT_TOKENS, names),
+        items=tuple(replace(item, content=both_ends(item.content, _ITEM_CHARACTERS, " […] ")) for item in shown.items),
         tool_calls=tuple(
-            replace(call, output=shortened(call.output, _TOKENS // 4, names)) for call in shown.tool_calls
+            replace(call, output=shortened(call.output, _TEXT_TOKENS // 4, names)) for call in shown.tool_calls
         ),
     )
 

@@ -176,9 +176,10 @@ class LabelledTurn(UnlabelledTurn, frozen=True, kw_only=True, omit_defaults=True
 
     def pairs(self, verdicts: Collection[ItemVerdict], metric: Metric) -> list[Pair]:
         """Return each label with the verdict on the same item."""
-        said = {verdict.item: verdict.says(metric) for verdict in verdicts}
+        by_item = {verdict.item: verdict.says(metric) for verdict in verdicts}
         return [
-            Pair(label.says(metric), said.get(item), self.weight, self.cluster) for item, label in self.labels.items()
+            Pair(label.says(metric), by_item.get(item), self.weight, self.cluster)
+            for item, label in self.labels.items()
         ]
 
 
@@ -240,13 +241,14 @@ def _label(line: bytes) -> Label:
 
 
 def _sentence(line: bytes) -> Unlabelled:
+    """Read a sentence to label, as plain text or as JSON, without its secrets."""
     if not line.startswith(b"{"):
         return Unlabelled(redact(line.decode()))
     row = msgspec.json.decode(line)
     if "sentence" in row and "text" not in row:
         row["text"] = row["sentence"]
-    given = msgspec.convert(row, Unlabelled)
-    return Unlabelled(redact(given.text), redact(given.context), given.session)
+    sentence = msgspec.convert(row, Unlabelled)
+    return Unlabelled(redact(sentence.text), redact(sentence.context), sentence.session)
 
 
 _A_TURN = '{"id": "…", "prompt": "…", "items": [{"id": "…", "content": "…"}], "response": "…", "tool_calls": []}'
@@ -261,26 +263,26 @@ _NO_TURN = "There is no turn in {}. Try: knowbound judge label --question turns"
 
 def read_labels(path: Path, question: str = HEDGING) -> LabelSet[Label]:
     """Read the labels about a question. A line that is no label is an error: its loss would change the figures."""
-    data = _bytes(path, f"There are no labels in {path}. Try: knowbound judge label")
+    data = _file_content(path, f"There are no labels in {path}. Try: knowbound judge label")
     labels = [label for label in _rows(_LABEL, path, data) if label.question == question]
     return _label_set(path, data, labels, f"{path} has no label about {question}. Try: knowbound judge label")
 
 
 def read_turn_labels(path: Path) -> LabelSet[LabelledTurn]:
     """Read the labelled turns. A line that is none is an error: its loss would change the figures."""
-    data = _bytes(path, _NO_TURN.format(path))
+    data = _file_content(path, _NO_TURN.format(path))
     return _label_set(path, data, _rows(_TURN, path, data), _NO_TURN.format(path))
 
 
 def read_claim_labels(path: Path) -> tuple[ClaimLabel, ...]:
     """Read the newest label of each claim; none if the file does not exist. A line that is none is an error."""
-    labels = _rows(_CLAIM, path, _bytes(path)) if path.exists() else ()
+    labels = _rows(_CLAIM, path, _file_content(path)) if path.exists() else ()
     return tuple(map(_newest, _by_key(labels).values()))
 
 
 def labelled_texts(path: Path) -> frozenset[str]:
     """Return the texts that have a label about hedging; none if the file does not exist."""
-    labels = _rows(_LABEL, path, _bytes(path)) if path.exists() else ()
+    labels = _rows(_LABEL, path, _file_content(path)) if path.exists() else ()
     return frozenset(label.text for label in labels if label.question == HEDGING)
 
 
@@ -299,8 +301,9 @@ def kept_aside(labels: Iterable[_Label], fraction: float) -> tuple[_Label, ...]:
 
 def given_sentences(path: Path, known: Collection[str] = ()) -> list[Unlabelled]:
     """Read unlabelled sentences: one per line, as plain text or as `{"text", "context", "session"}`."""
-    data = "\n".join(line.strip() for line in _bytes(path).decode("utf-8", "replace").splitlines()).encode()
-    fresh = {one.text: one for one in reversed(list(_rows(_SENTENCE, path, data))) if one.text not in known}
+    data = "\n".join(line.strip() for line in _file_content(path).decode("utf-8", "replace").splitlines()).encode()
+    rows = reversed(list(_rows(_SENTENCE, path, data)))  # reversed twice: of equal texts the first stays
+    fresh = {row.text: row for row in rows if row.text not in known}
     if not fresh:
         raise InputError("nothing-to-label", f"{path} has no sentence that is not labelled yet.")
     return list(reversed(fresh.values()))
@@ -308,7 +311,7 @@ def given_sentences(path: Path, known: Collection[str] = ()) -> list[Unlabelled]
 
 def given_turns(path: Path, known: Collection[str] = ()) -> list[UnlabelledTurn]:
     """Read unlabelled turns, each once."""
-    data = _bytes(path, _NO_TURN.format(path))
+    data = _file_content(path, _NO_TURN.format(path))
     fresh = {turn.id: turn for turn in _rows(_UNLABELLED_TURN, path, data) if turn.id not in known}
     if not fresh:
         raise InputError("nothing-to-label", f"{path} has no turn that is not labelled yet.")
@@ -360,12 +363,12 @@ def take_back(path: Path, written: bytes) -> bool:
 
 def take_back_claim(path: Path, by: str) -> bool:
     """Remove the last label of the file if it is one that this person gave to a claim."""
-    lines = _bytes(path).splitlines(keepends=True) if path.exists() else []
+    lines = _file_content(path).splitlines(keepends=True) if path.exists() else []
     last = next(_rows(_CLAIM, path, b"".join(lines[-1:])), None)
     return last is not None and last.by == by and take_back(path, lines[-1])
 
 
-def _bytes(path: Path, missing: str = "") -> bytes:
+def _file_content(path: Path, missing: str = "") -> bytes:
     """Read a file; `missing` is the message for a file that does not exist, if that means no labels yet."""
     try:
         return path.read_bytes()
@@ -376,6 +379,7 @@ def _bytes(path: Path, missing: str = "") -> bytes:
 
 
 def _rows(format_: _Format[_Row], path: Path, data: bytes) -> Iterator[_Row]:
+    """Yield the rows of a file. Raises InputError with the number of the first line that is none."""
     for number, row in enumerate(data.splitlines(), 1):
         if row.strip():
             try:
@@ -387,22 +391,23 @@ def _rows(format_: _Format[_Row], path: Path, data: bytes) -> Iterator[_Row]:
 
 def _by_key(labels: Iterable[_AnyLabel]) -> dict[object, list[_AnyLabel]]:
     """Group the labels of the same text, turn or claim."""
-    given: dict[object, list[_AnyLabel]] = {}
+    groups: dict[object, list[_AnyLabel]] = {}
     for label in labels:
-        given.setdefault(label.key, []).append(label)
-    return given
+        groups.setdefault(label.key, []).append(label)
+    return groups
 
 
-def _label_set(path: Path, data: bytes, labels: Iterable[_Label], none: str) -> LabelSet[_Label]:
-    given = _by_key(labels).values()
-    if not given:
-        raise InputError("no-labels", none)
+def _label_set(path: Path, data: bytes, labels: Iterable[_Label], if_empty: str) -> LabelSet[_Label]:
+    """Return the newest label of each text or turn. Raises InputError with the message `if_empty` if there is none."""
+    groups = _by_key(labels).values()
+    if not groups:
+        raise InputError("no-labels", if_empty)
     return LabelSet(
         path=str(path),
         sha256_8=hashlib.sha256(data).hexdigest()[:8],
-        labels=tuple(map(_newest, given)),
-        repeated=sum(len(same) > 1 for same in given),
-        disagreements=sum(any(label.answer != same[0].answer for label in same) for same in given),
+        labels=tuple(map(_newest, groups)),
+        repeated=sum(len(group) > 1 for group in groups),
+        disagreements=sum(any(label.answer != group[0].answer for label in group) for group in groups),
     )
 
 

@@ -27,21 +27,21 @@ from knowbound.text.secrets.values import redact_value
 from knowbound.text.stop_words import STOP_WORDS
 
 TOKENS = 6_000  # of a turn
-_PROMPT, _ANSWER, _NEXT, _BEFORE = 0.16, 0.34, 0.05, 0.04  # of the budget, at most
-_OF_A_CALL = 700  # tokens of one call at most
-_LEAST_OF_A_CALL = 40  # a call that has not even this is only counted
-_HEAD, _TAIL = 0.3, 0.3  # of a text's room; what is between has the rest
-_LONGEST_LINE = 400  # characters of a line that are kept or left out together
-_MOST_READ = 200_000  # characters of one text
-_INPUT = 1_000  # characters of an input that is neither an edit nor a command
+_PROMPT_SHARE, _ANSWER_SHARE, _NEXT_SHARE, _BEFORE_SHARE = 0.16, 0.34, 0.05, 0.04  # of the budget, at most
+_CALL_TOKENS = 700  # at most
+_LEAST_CALL_TOKENS = 40  # a call that has not even this is only counted
+_HEAD_SHARE, _TAIL_SHARE = 0.3, 0.3  # of a text's room; what is between has the rest
+_LINE_CHARACTERS = 400  # characters of a line that are kept or left out together
+_MOST_CHARACTERS = 200_000  # characters of one text
+_INPUT_CHARACTERS = 1_000  # characters of an input that is neither an edit nor a command
 _NAMES = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@#+-]*[A-Za-z0-9_]|[0-9]|[\u3040-\u30ff\u4e00-\u9fff]{2}")
 _COMMANDS = ("command", "cmd", "script")
 _PATHS = ("file_path", "path", "notebook_path", "filePath", "file")
-_OLD = ("old_string", "old_str", "old_text", "oldText")
-_NEW = ("new_string", "new_str", "new_text", "newText")
-_WHOLE = ("content", "file_text", "new_source", "contents")
+_OLD_TEXTS = ("old_string", "old_str", "old_text", "oldText")
+_NEW_TEXTS = ("new_string", "new_str", "new_text", "newText")
+_WHOLE_TEXTS = ("content", "file_text", "new_source", "contents")
 _PATCHES = ("patch", "diff", "input")
-_FINE = ("ok", "unknown", "")
+_NORMAL_OUTCOMES = ("ok", "unknown", "")
 
 
 class TurnMaterial(msgspec.Struct, frozen=True):
@@ -63,17 +63,18 @@ def turn_material(turn: JudgedTurn, focus: Iterable[str] = (), tokens: int = TOK
     """Return what a model is shown of a turn. `focus` has further texts whose names matter, for example items."""
     answer = sendable(turn.response)
     names = names_in([answer, *focus])
-    prompt = shortened(sendable(turn.prompt), int(tokens * _PROMPT), names)
-    shown = shortened(answer, int(tokens * _ANSWER), names_in(focus) or names)
-    next_message = shortened(sendable(turn.next_message), int(tokens * _NEXT))
-    before = _listed(turn.read_before, int(tokens * _BEFORE), names)
+    prompt = shortened(sendable(turn.prompt), int(tokens * _PROMPT_SHARE), names)
+    shown = shortened(answer, int(tokens * _ANSWER_SHARE), names_in(focus) or names)
+    next_message = shortened(sendable(turn.next_message), int(tokens * _NEXT_SHARE))
+    before = _listed(turn.read_before, int(tokens * _BEFORE_SHARE), names)
     left = tokens - sum(map(estimated_tokens, (prompt, shown, next_message, before)))
-    return TurnMaterial(prompt, _calls(turn.tool_calls, names, left), shown, next_message, before)
+    calls = _shown_calls(turn.tool_calls, names, left)
+    return TurnMaterial(prompt=prompt, tool_calls=calls, answer=shown, next_message=next_message, read_before=before)
 
 
 def names_in(texts: Iterable[str]) -> frozenset[str]:
     """Return the names, numbers and words of texts that are no stop words, in lower case."""
-    found = (match.lower() for text in texts for match in _NAMES.findall(text[:_MOST_READ]))
+    found = (match.lower() for text in texts for match in _NAMES.findall(text[:_MOST_CHARACTERS]))
     return frozenset(name for name in found if len(name) > 1 or name.isdigit()) - STOP_WORDS
 
 
@@ -81,14 +82,14 @@ def shortened(text: str, tokens: int, names: Collection[str] = ()) -> str:
     """Return the text, or its first and last lines and those between with the most of the names."""
     if estimated_tokens(text) <= tokens:
         return text
-    lines = list(_lines(both_ends(text, _MOST_READ, "\n")))
+    lines = list(_lines(both_ends(text, _MOST_CHARACTERS, "\n")))
     sizes = [estimated_tokens(line) + 1 for line in lines]
     kept: set[int] = set()
-    _take(range(len(lines)), sizes, int(tokens * _HEAD), kept)
-    _take(range(len(lines) - 1, -1, -1), sizes, int(tokens * _TAIL), kept)
+    _keep_while_they_fit(range(len(lines)), sizes, int(tokens * _HEAD_SHARE), kept)
+    _keep_while_they_fit(range(len(lines) - 1, -1, -1), sizes, int(tokens * _TAIL_SHARE), kept)
     left = tokens - sum(sizes[at] for at in kept)
-    wanted = {at: score for at in range(len(lines)) if at not in kept and (score := _score(lines[at], names))}
-    for at in sorted(wanted, key=lambda at: (-wanted[at], at)):
+    scores = {at: score for at in range(len(lines)) if at not in kept and (score := _score(lines[at], names))}
+    for at in sorted(scores, key=lambda at: (-scores[at], at)):
         if sizes[at] <= left:
             kept.add(at)
             left -= sizes[at]
@@ -98,10 +99,11 @@ def shortened(text: str, tokens: int, names: Collection[str] = ()) -> str:
 def _lines(text: str) -> Iterator[str]:
     """Yield lines, a long line in parts."""
     for line in text.splitlines():
-        yield from (line[at : at + _LONGEST_LINE] for at in range(0, max(1, len(line)), _LONGEST_LINE))
+        yield from (line[at : at + _LINE_CHARACTERS] for at in range(0, max(1, len(line)), _LINE_CHARACTERS))
 
 
-def _take(order: Iterable[int], sizes: Sequence[int], room: int, kept: set[int]) -> None:
+def _keep_while_they_fit(order: Iterable[int], sizes: Sequence[int], room: int, kept: set[int]) -> None:
+    """Add lines to the kept ones, in this order, up to the first that is too large or kept already."""
     for at in order:
         room -= sizes[at]
         if room < 0 or at in kept:
@@ -110,6 +112,7 @@ def _take(order: Iterable[int], sizes: Sequence[int], room: int, kept: set[int])
 
 
 def _with_gaps(lines: Sequence[str], kept: Collection[int]) -> Iterator[str]:
+    """Yield the kept lines; a mark with their number replaces those between."""
     gap = 0
     for at, line in enumerate(lines):
         if at in kept:
@@ -149,26 +152,26 @@ def _listed(paths: Sequence[str], tokens: int, names: Collection[str]) -> str:
 # Tool calls
 
 
-def _calls(calls: Sequence[JudgedCall], names: Collection[str], tokens: int) -> str:
+def _shown_calls(calls: Sequence[JudgedCall], names: Collection[str], tokens: int) -> str:
     """Return the calls, numbered, in order. If they do not fit, calls about the names get more room."""
     heads, bodies = [], []
     for number, call in enumerate(calls, 1):
         head, body = _shown_call(call)
         heads.append(f"[{number}] {head}")
         bodies.append(body)
-    room = _shares([_score(f"{head}\n{body[:_MOST_READ]}", names) for head, body in zip(heads, bodies, strict=True)],
-                   [estimated_tokens(head) + estimated_tokens(body) for head, body in zip(heads, bodies, strict=True)],
-                   tokens)  # fmt: skip
+    pairs = list(zip(heads, bodies, strict=True))
+    scores = [_score(f"{head}\n{body[:_MOST_CHARACTERS]}", names) for head, body in pairs]
+    sizes = [estimated_tokens(head) + estimated_tokens(body) for head, body in pairs]
     shown, gap = [], 0
-    for head, body, tokens_of in zip(heads, bodies, room, strict=True):
-        if not tokens_of:
+    for (head, body), call_tokens in zip(pairs, _shares(scores, sizes, tokens), strict=True):
+        if not call_tokens:
             gap += 1
             continue
         if gap:
             shown.append(_left_out(gap, "call"))
             gap = 0
-        first = _with_number(head, shortened(head, max(_LEAST_OF_A_CALL, tokens_of // 2), names))
-        rest = shortened(body, max(0, tokens_of - estimated_tokens(first)), names) if body else ""
+        first = _with_number(head, shortened(head, max(_LEAST_CALL_TOKENS, call_tokens // 2), names))
+        rest = shortened(body, max(0, call_tokens - estimated_tokens(first)), names) if body else ""
         shown.append(f"{first}\n{rest}" if rest else first)
     return "\n".join([*shown, *([_left_out(gap, "call")] if gap else [])])
 
@@ -181,25 +184,25 @@ def _with_number(head: str, shown: str) -> str:
 
 def _shares(scores: Sequence[int], sizes: Sequence[int], tokens: int) -> list[int]:
     """Return the tokens of each call: best scores first, later calls before earlier ones; 0 if it does not fit."""
-    given = [0] * len(sizes)
+    shares = [0] * len(sizes)
     for at in sorted(range(len(sizes)), key=lambda at: (-scores[at], -at)):
-        wanted = min(sizes[at], _OF_A_CALL)
-        given[at] = wanted if wanted <= tokens else max(0, tokens) if tokens >= _LEAST_OF_A_CALL else 0
-        tokens -= given[at]
-    return given
+        needed = min(sizes[at], _CALL_TOKENS)
+        shares[at] = needed if needed <= tokens else tokens if tokens >= _LEAST_CALL_TOKENS else 0
+        tokens -= shares[at]
+    return shares
 
 
 def _shown_call(call: JudgedCall) -> tuple[str, str]:
     """Return a call as a line that says what was done, and the text below it."""
     given = sendable_input(call.input)
-    outcome = f" ({call.outcome})" if call.outcome not in _FINE else ""
+    outcome = f" ({call.outcome})" if call.outcome not in _NORMAL_OUTCOMES else ""
     name, output = sendable(call.name)[:100], sendable(call.output)
     path = _first(given, _PATHS)
     if changed := "\n".join(_changes(given)):
-        return f"{name} {path}{outcome}", changed if call.outcome in _FINE else f"{changed}\n{output}"
+        return f"{name} {path}{outcome}", changed if call.outcome in _NORMAL_OUTCOMES else f"{changed}\n{output}"
     if command := _first(given, _COMMANDS):
         return f"{name}: {command}{outcome}", output
-    shown = both_ends(json.dumps(given, ensure_ascii=False), _INPUT, " … ") if given else ""
+    shown = both_ends(json.dumps(given, ensure_ascii=False), _INPUT_CHARACTERS, " … ") if given else ""
     return f"{name} {shown}{outcome}".strip(), output
 
 
@@ -207,11 +210,13 @@ def _changes(given: Mapping[str, object]) -> Iterator[str]:
     """Yield the lines that an edit takes out and puts in."""
     edits = given.get("edits")
     for edit in edits if isinstance(edits, list) else [given]:
-        if isinstance(edit, dict) and (any(name in edit for name in _OLD) or any(name in edit for name in _NEW)):
-            old, new = _first(edit, _OLD).splitlines(), _first(edit, _NEW).splitlines()
+        if isinstance(edit, dict) and (
+            any(name in edit for name in _OLD_TEXTS) or any(name in edit for name in _NEW_TEXTS)
+        ):
+            old, new = _first(edit, _OLD_TEXTS).splitlines(), _first(edit, _NEW_TEXTS).splitlines()
             yield from (f"-{line}" for line in old if line not in new)
             yield from (f"+{line}" for line in new if line not in old)
-    if _first(given, _PATHS) and (whole := _first(given, _WHOLE)):
+    if _first(given, _PATHS) and (whole := _first(given, _WHOLE_TEXTS)):
         yield from (f"+{line}" for line in whole.splitlines())
     patch = _first(given, _PATCHES)
     if patch.startswith(("*** Begin Patch", "--- ", "diff --git")):
@@ -219,6 +224,7 @@ def _changes(given: Mapping[str, object]) -> Iterator[str]:
 
 
 def _first(given: Mapping[str, object], names: Iterable[str]) -> str:
+    """Return the first text, or list of texts in one line, that an input has under one of the names; "" if none."""
     for name in names:
         value = given.get(name)
         if isinstance(value, str) and value:
@@ -242,14 +248,14 @@ def sendable_input(input_: Mapping[str, object]) -> dict[str, object]:
 _ELLIPSIS = re.compile(r"\s*(?:\[?…\]?|\[?\.{3}\]?)\s*")
 _SIGNS = re.compile(r"[\s*_`#>|~\\]+")
 _QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "\u00a0": " ", "–": "-", "—": "-"})
-_OUTER = "\"'«»「」『』.,;:"
-_SHORTEST = 4  # characters of a quotation, or of one of its parts; two of them if they are ideographs
+_OUTER_SIGNS = "\"'«»「」『』.,;:"
+_SHORTEST_QUOTE = 4  # characters of each part of a quotation; an ideograph counts as two
 _IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 def is_quoted(quotation: str, texts: Iterable[str]) -> bool:
     """Report whether the quotation is verbatim in one of the texts."""
-    parts = [part for one in _ELLIPSIS.split(quotation.strip()) if (part := _stripped(one).strip(_OUTER))]
+    parts = [part for raw in _ELLIPSIS.split(quotation.strip()) if (part := _stripped(raw).strip(_OUTER_SIGNS))]
     if not parts or any(map(_is_short, parts)):
         return False
     return any(_in_order(parts, _stripped(text)) for text in texts)
@@ -263,7 +269,7 @@ def line_of(quotation: str, text: str, first: int) -> int:
 
 
 def _is_short(part: str) -> bool:
-    return len(part) + len(_IDEOGRAPH.findall(part)) < _SHORTEST
+    return len(part) + len(_IDEOGRAPH.findall(part)) < _SHORTEST_QUOTE
 
 
 def _in_order(parts: list[str], text: str) -> bool:

@@ -68,8 +68,8 @@ PROVIDERS = {
     Provider.RECORDED: ProviderForm("recorded:FILE", "a file of recorded answers"),
     Provider.PLUGIN: ProviderForm("", "an installed package"),  # its name is its form
 }
-FORMS = tuple(one.form for one in PROVIDERS.values() if one.form)
-_WITH_PREFIX = frozenset(Provider) - {Provider.RULES, Provider.URL, Provider.PLUGIN}
+FORMS = tuple(provider.form for provider in PROVIDERS.values() if provider.form)
+_PREFIXED = frozenset(Provider) - {Provider.RULES, Provider.URL, Provider.PLUGIN}
 
 
 class JudgeName(msgspec.Struct, frozen=True):
@@ -109,14 +109,14 @@ def parse_name(text: str) -> JudgeName:
     if text == RULES:
         return JudgeName(text, Provider.RULES)
     if text.startswith(("http://", "https://")):
-        return _url(text)
+        return _server_name(text)
     head, colon, _ = text.partition(":")
-    if colon and head in _WITH_PREFIX:
+    if colon and head in _PREFIXED:
         provider = Provider(head)
         if provider is Provider.RECORDED:
             return JudgeName(text, provider, file=_rest(text, f"{head}:", "a file of recorded answers"))
         if provider is Provider.COMMAND:
-            return JudgeName(text, provider, command=_words(text, f"{head}:"))
+            return JudgeName(text, provider, command=_command_words(text, f"{head}:"))
         model = _model(text, f"{head}:")
         if provider is Provider.AGENT and model not in (*CLIENTS, "CLIENT"):  # the last in the list of forms
             raise _unknown(text, f"a client is one of {', '.join(CLIENTS)}.")
@@ -142,7 +142,7 @@ def _rest(text: str, prefix: str, wanted: str) -> str:
     return rest
 
 
-def _words(text: str, prefix: str) -> tuple[str, ...]:
+def _command_words(text: str, prefix: str) -> tuple[str, ...]:
     import shlex  # noqa: PLC0415  (the name `rules` is read in every run: it loads nothing)
 
     try:
@@ -151,7 +151,8 @@ def _words(text: str, prefix: str) -> tuple[str, ...]:
         raise _unknown(text, f"the command cannot be read: {error}.") from None
 
 
-def _url(text: str) -> JudgeName:
+def _server_name(text: str) -> JudgeName:
+    """Parse ADDRESS#MODEL; an address with a password is refused and not shown."""
     from urllib.parse import urlsplit  # noqa: PLC0415
 
     address, _, model = text.partition("#")
@@ -176,7 +177,7 @@ def _suggestion(text: str) -> str:
     head, colon, rest = text.partition(":")
     if not colon and not difflib.get_close_matches(text, [RULES], cutoff=0.7):
         return f"A judge is one of {', '.join(FORMS)}."
-    near = difflib.get_close_matches(head.lower(), [RULES, *sorted(_WITH_PREFIX)], n=1, cutoff=0.5)
+    near = difflib.get_close_matches(head.lower(), [RULES, *sorted(_PREFIXED)], n=1, cutoff=0.5)
     if not near:
         return f"A judge is one of {', '.join(FORMS)}."
     return f"Did you mean {near[0] if near[0] == RULES else f'{near[0]}:{rest}'!r}?"

@@ -15,9 +15,9 @@ from importlib import resources
 
 import msgspec
 
-_PLACE = re.compile(r"^\{\{([a-z_]+)\}\}$", re.MULTILINE)
-_MATERIAL = "\n## Material\n"
-_CODE = 8  # hex digits
+_PLACEHOLDER = re.compile(r"^\{\{([a-z_]+)\}\}$", re.MULTILINE)
+_MATERIAL_HEADING = "\n## Material\n"
+_CODE_DIGITS = 8  # hex digits of the code of a fence
 
 
 class PromptFile(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class PromptFile(msgspec.Struct, frozen=True):
         """Return the texts in their fences, in the order of the prompt."""
         if set(inputs) != set(self.places):
             raise ValueError(f"the prompt {self.version} takes {self.places}, not {tuple(inputs)}")
-        code = _code(inputs)
+        code = _fence_code(inputs)
         return "\n".join(f"<<<{name} {code}\n{inputs[name]}\n{name} {code}>>>" for name in self.places)
 
 
@@ -40,11 +40,11 @@ class PromptFile(msgspec.Struct, frozen=True):
 def load_prompt(name: str) -> PromptFile:
     """Read the prompt of that name: `prompts/NAME-VERSION.md`."""
     folder = resources.files("knowbound.judge").joinpath("prompts")
-    (file,) = (one for one in folder.iterdir() if one.name.rpartition("-")[0] == name)
+    (file,) = (path for path in folder.iterdir() if path.name.rpartition("-")[0] == name)
     data = file.read_bytes()
-    instructions, _, material = data.decode("utf-8").partition(_MATERIAL)
+    instructions, _, material = data.decode("utf-8").partition(_MATERIAL_HEADING)
     version = f"{file.name.removesuffix('.md')}-{hashlib.sha256(data).hexdigest()[:8]}"
-    return PromptFile(name, version, instructions.strip(), tuple(_PLACE.findall(material)))
+    return PromptFile(name, version, instructions.strip(), tuple(_PLACEHOLDER.findall(material)))
 
 
 def input_hash(inputs: Mapping[str, str]) -> str:
@@ -57,9 +57,9 @@ def input_hash(inputs: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-def _code(inputs: Mapping[str, str]) -> str:
+def _fence_code(inputs: Mapping[str, str]) -> str:
     """Return a code that no text has: taken from the hash of the texts, and hashed again until that is true."""
     digest = input_hash(inputs)
-    while any(digest[:_CODE] in text for text in inputs.values()):
+    while any(digest[:_CODE_DIGITS] in text for text in inputs.values()):
         digest = hashlib.sha256(digest.encode()).hexdigest()
-    return digest[:_CODE]
+    return digest[:_CODE_DIGITS]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from knowbound.judge.rubric import RubricJudge
     from knowbound.judge.turns.rules import TurnJudge
 
-_LARGEST_PROGRAM = 4_000_000  # bytes: scripts are smaller; an interpreter does not change from run to run
+_LARGEST_PROGRAM_BYTES = 4_000_000  # bytes: scripts are smaller; an interpreter does not change from run to run
 _PART_OF_A_DAY = 5  # in the background, an hour may have a fifth of the calls of a day
 
 
@@ -216,7 +216,7 @@ def _program_hash(command: Sequence[str]) -> str:
     digest = hashlib.sha256()
     for part in (shutil.which(command[0]) or command[0], *command[1:]):
         path = Path(part)
-        if path.is_file() and path.stat().st_size <= _LARGEST_PROGRAM:
+        if path.is_file() and path.stat().st_size <= _LARGEST_PROGRAM_BYTES:
             digest.update(path.read_bytes())
     return digest.hexdigest()[:8]
 
@@ -263,8 +263,8 @@ def completer(name: JudgeName, *, is_quick: bool = False) -> Completer:
     if name.provider is Provider.PLUGIN:
         from knowbound.plugins import load_plugin  # noqa: PLC0415
 
-        added: Completer = load_plugin("judges", name.plugin)(name.model)
-        return added
+        plugin: Completer = load_plugin("judges", name.plugin)(name.model)
+        return plugin
     from knowbound.judge.models.completion import CommandLineModel  # noqa: PLC0415
 
     return CommandLineModel(name)
@@ -284,14 +284,14 @@ def why_hedges_off(settings: Settings) -> str:
     if not settings.hedging_classifier_enabled:
         return ""
     name = judge_for(settings, ModelTask.HEDGES)
-    known = hedging_calibration(settings.home, hedging_judge_version(name))
-    if known is None or not known.switches_off:
+    calibration = hedging_calibration(settings.home, hedging_judge_version(name))
+    if calibration is None or not calibration.switches_off:
         return ""
     from knowbound.text.redact import redact  # noqa: PLC0415
 
     return (
-        f"Hedges are left out: of {known.of} labelled sentences that the judge {redact(name)} called doubt, "
-        f"{percent(known.share)} are none (the limit is {percent(FALSE_LIMIT)}). To switch them on again, name a "
+        f"Hedges are left out: of {calibration.of} labelled sentences that the judge {redact(name)} called doubt, "
+        f"{percent(calibration.share)} are none (the limit is {percent(FALSE_LIMIT)}). To switch them on again, name a "
         "better judge (model.tasks.hedges), or label more and run: knowbound judge calibrate"
     )
 
@@ -305,7 +305,7 @@ def effective_judge(settings: Settings, *, background: bool = False) -> str:
     fallback = fallback_for(settings, name)
     if not fallback:
         return name
-    known = turn_judge_calibration(settings.home, turn_judge_version(name))
-    if known is None or not any(gate.state is GateState.FALLBACK for gate in known.gates.values()):
+    calibration = turn_judge_calibration(settings.home, turn_judge_version(name))
+    if calibration is None or not any(gate.state is GateState.FALLBACK for gate in calibration.gates.values()):
         return name
-    return fallback if known.fallback == turn_judge_version(fallback) else name
+    return fallback if calibration.fallback == turn_judge_version(fallback) else name

@@ -83,8 +83,10 @@ class ModelRubricJudge:
 
     def _scored(self, asked: AskResult[RubricAnswer]) -> RubricScore:
         if asked.value is None:
-            return RubricScore(None, "", self.version, asked.problem, asked.usd)
-        return RubricScore(asked.value.score, asked.value.reason, self.version, "", asked.usd, asked.cached)
+            return RubricScore(None, judge=self.version, problem=asked.problem, usd=asked.usd)
+        return RubricScore(
+            asked.value.score, asked.value.reason, judge=self.version, usd=asked.usd, cached=asked.cached
+        )
 
 
 class JudgePanel:
@@ -97,7 +99,7 @@ class JudgePanel:
 
     def score(self, questions: Sequence[RubricQuestion]) -> list[RubricScore]:
         """Return one score per question; unscored only where no judge scored it."""
-        return [_together(given) for given in zip(*(judge.score(questions) for judge in self._judges), strict=True)]
+        return [_median_score(given) for given in zip(*(judge.score(questions) for judge in self._judges), strict=True)]
 
 
 def panel_of(judges: Sequence[RubricJudge]) -> RubricJudge:
@@ -105,14 +107,15 @@ def panel_of(judges: Sequence[RubricJudge]) -> RubricJudge:
     return judges[0] if len(judges) == 1 else JudgePanel(judges)
 
 
-def _together(given: Sequence[RubricScore]) -> RubricScore:
-    scored = sorted((score for score in given if score.score is not None), key=lambda score: score.score or 0)
-    judge = " + ".join(score.judge for score in given)
-    usd = known_sum(*(score.usd for score in given))
-    cached = all(score.cached for score in given)
-    if not scored:
-        return RubricScore(None, "", judge, given[0].problem, usd, cached)
-    middle = scored[(len(scored) - 1) // 2]
-    each = tuple(score.score for score in given if score.score is not None)
-    reason = " / ".join(f"{score.score}: {score.reason}" for score in given if score.score is not None)
-    return RubricScore(middle.score, reason, judge, "", usd, cached, each)
+def _median_score(given: Sequence[RubricScore]) -> RubricScore:
+    """Return the lower median of several judges' scores, with all reasons; unscored only if every judge failed."""
+    values = tuple(score.score for score in given if score.score is not None)
+    return RubricScore(
+        score=sorted(values)[(len(values) - 1) // 2] if values else None,
+        reason=" / ".join(f"{score.score}: {score.reason}" for score in given if score.score is not None),
+        judge=" + ".join(score.judge for score in given),
+        problem="" if values else given[0].problem,
+        usd=known_sum(*(score.usd for score in given)),
+        cached=all(score.cached for score in given),
+        scores=values,
+    )

@@ -35,8 +35,8 @@ from knowbound.judge.turns.rules import TurnJudge
 from knowbound.process import find_client
 from knowbound.stats.rate import Rate
 
-_PORTS = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM"}
-_SECONDS = 0.3
+_USUAL_PORTS = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM"}
+_SERVER_SECONDS = 0.3
 _MOST_MODELS = 3  # of one server
 _CLAUDE_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK")
 
@@ -74,8 +74,8 @@ def _claude(environ: Mapping[str, str]) -> Iterator[FoundModel]:
 
 def _has_key(path: Path) -> bool:
     with suppress(OSError, ValueError):
-        known = json.loads(path.read_bytes())
-        return isinstance(known, dict) and bool(known.get("primaryApiKey") or known.get("oauthAccount"))
+        config = json.loads(path.read_bytes())
+        return isinstance(config, dict) and bool(config.get("primaryApiKey") or config.get("oauthAccount"))
     return False
 
 
@@ -102,7 +102,7 @@ def _keys(environ: Mapping[str, str]) -> Iterator[FoundModel]:
 
 def _servers() -> Iterator[FoundModel]:
     note = "" if is_installed() else "needs the extra llm"
-    for port, program in _PORTS.items():
+    for port, program in _USUAL_PORTS.items():
         for model in _models_at(port)[:_MOST_MODELS]:
             name = f"http://127.0.0.1:{port}/v1#{model}"
             yield FoundModel(name, f"a server on this machine ({program}'s port)", is_installed(), note)
@@ -110,7 +110,7 @@ def _servers() -> Iterator[FoundModel]:
 
 def _models_at(port: int) -> list[str]:
     """Return the models that a server on loopback lists; none if nothing answers."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_SECONDS)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_SERVER_SECONDS)
     try:
         connection.request("GET", "/v1/models")
         listed = json.loads(connection.getresponse().read(1 << 20))
@@ -123,7 +123,7 @@ def _models_at(port: int) -> list[str]:
 
 _TASKS = (ModelTask.TURNS, ModelTask.HEDGES, ModelTask.CHOOSE)
 _FOLDER = "tryout_cases"
-_RECORDED = "answers.jsonl"
+_RECORDED_FILE = "answers.jsonl"
 _Case = TypeVar("_Case", bound=msgspec.Struct)
 
 
@@ -177,13 +177,13 @@ class Tried(msgspec.Struct, frozen=True):
 
 def hits_on_turns(judge: TurnJudge) -> tuple[Rate, str]:
     """Return the items whose three verdicts are all right, and the judge's first problem."""
-    right, of, problem, cases = 0, 0, "", _cases(ModelTask.TURNS, LabelledTurn)
-    for case, given in zip(cases, judge.judge([case.judged for case in cases]), strict=True):
-        verdicts = {verdict.item: verdict for verdict in given.verdicts}
+    right, items, problem, cases = 0, 0, "", _cases(ModelTask.TURNS, LabelledTurn)
+    for case, answer in zip(cases, judge.judge([case.judged for case in cases]), strict=True):
+        verdicts = {verdict.item: verdict for verdict in answer.verdicts}
         right += sum(_agrees(verdicts.get(item), label) for item, label in case.labels.items())
-        of += len(case.labels)
-        problem = problem or given.problem
-    return Rate(right, of), problem
+        items += len(case.labels)
+        problem = problem or answer.problem
+    return Rate(right, items), problem
 
 
 def hits_on_hedges(judge: HedgingJudge) -> tuple[Rate, str]:
@@ -204,9 +204,9 @@ def hits_on_choices(asker: Asker | None) -> tuple[Rate, str]:
         return Rate(sum(set(case.rules) == set(case.right) for case in cases), len(cases)), ""
     asked = choose(asker, [Choosing(case.prompt, [item.content for item in case.items]) for case in cases])
     right = 0
-    for case, given in zip(cases, asked, strict=True):
-        chosen = {case.items[entry.number - 1].id for entry in given.entries or ()}
-        right += given.entries is not None and chosen == set(case.right)
+    for case, choice in zip(cases, asked, strict=True):
+        chosen = {case.items[entry.number - 1].id for entry in choice.entries or ()}
+        right += choice.entries is not None and chosen == set(case.right)
     return Rate(right, len(cases)), next((choice.problem for choice in asked if choice.entries is None), "")
 
 
@@ -219,8 +219,15 @@ def try_model(name: str, settings: Settings) -> Tried:
         raise ConfigError("no-judge", "The rules are no model to try. Name one: knowbound model NAME --try")
     tasks = measured(asker)
     usage = asker.usage
-    each = usage.seconds / max(1, usage.calls)
-    return Tried(tasks, each, usage.tokens_in, usage.tokens_out, usage.usd, usage.calls, usage.own_tokens)
+    return Tried(
+        tasks=tasks,
+        seconds=usage.seconds / max(1, usage.calls),
+        tokens_in=usage.tokens_in,
+        tokens_out=usage.tokens_out,
+        usd=usage.usd,
+        calls=usage.calls,
+        own_tokens=usage.own_tokens,
+    )
 
 
 def measured(asker: Asker) -> list[TaskTried]:
@@ -237,13 +244,13 @@ def measured(asker: Asker) -> list[TaskTried]:
             hits_on_choices(asker),
         ]
 
-    by_all = zip(_TASKS, hits(None), hits(recorded_asker()), hits(asker), strict=True)
-    return [TaskTried(task, rules[0], large[0], *model) for task, rules, large, model in by_all]
+    by_task = zip(_TASKS, hits(None), hits(recorded_asker()), hits(asker), strict=True)
+    return [TaskTried(task, rules, large, model, problem) for task, (rules, _), (large, _), (model, problem) in by_task]
 
 
 def recorded_asker() -> Asker:
     """Return what replays the recorded answers of a large model to these cases."""
-    with resources.as_file(_file(_RECORDED)) as path:
+    with resources.as_file(_file(_RECORDED_FILE)) as path:
         recorded = Recorded(Path(path))
     return Asker("a large model", recorded, JudgeOptions(retries=0), recorded)
 

@@ -102,11 +102,11 @@ def drafts_by_model(
     decided: Mapping[str, str] | None = None,
 ) -> Drafts:
     """Return at most `count` samples that the model writes; `preferred` are paths of files to be asked about first."""
-    known = list(existing)
+    existing_prompts = list(existing)
     calls = list(
         _calls(knowledge, frozenset(preferred), [gap for gap in gaps if not gap.has_secret][:_MOST_GAPS], count)
     )
-    inputs = [_call_texts(*call, known, min(_QUESTIONS_OF_CALL, max(1, count))) for call in calls]
+    inputs = [_call_texts(*call, existing_prompts, min(_QUESTIONS_OF_CALL, max(1, count))) for call in calls]
     texts = [text for page in knowledge.pages for text in _parts_of(page)]
     results = asker.ask(load_prompt("drafts"), inputs, DraftAnswer)
     proposed = [
@@ -114,19 +114,21 @@ def drafts_by_model(
         for (sections, shown_gaps), result in zip(calls, results, strict=True)
         for draft in _drafts(result, sections, shown_gaps, asker.judge, texts)
     ]
-    fresh = sifted(proposed, known, decided or {})
+    fresh = sifted(proposed, existing_prompts, decided or {})
     checked = list(zip(fresh.drafts, _faults(fresh.drafts, asker), strict=True))
     dropped = [*fresh.dropped, *(NotDrafted(draft.prompt, fault) for draft, fault in checked if fault)]
     return Drafts(tuple(draft for draft, fault in checked if not fault)[:count], tuple(dropped))
 
 
-def _call_texts(sections: Sequence[_Section], gaps: Sequence[Gap], known: Sequence[str], count: int) -> dict[str, str]:
+def _call_texts(
+    sections: Sequence[_Section], gaps: Sequence[Gap], existing_prompts: Sequence[str], count: int
+) -> dict[str, str]:
     """Return the texts of a question."""
     wanted = "\n".join(f"w{number}: {_gap_words(gap)}" for number, gap in enumerate(gaps, 1))
     return {
         "sections": sendable("\n\n".join(section.shown(number) for number, section in enumerate(sections, 1))),
         "wanted": sendable(wanted) or "(nothing)",
-        "known": sendable("\n".join(known[:_MOST_EXISTING])) or "(none)",
+        "known": sendable("\n".join(existing_prompts[:_MOST_EXISTING])) or "(none)",
         "how_many": str(count),
     }
 

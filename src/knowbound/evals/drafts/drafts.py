@@ -82,9 +82,9 @@ def draft_samples(
 
     `existing` are the prompts of the test set; `decided` maps ids to "accepted" or "rejected"; `most` are of one file.
     """
-    known = list(existing)
-    found = (*_of_gaps(gaps, frozenset(known)), *_of_files(knowledge, uncovered, most))
-    return sifted(found, known, decided or {})
+    existing_prompts = list(existing)
+    found = (*_of_gaps(gaps, frozenset(existing_prompts)), *_of_files(knowledge, uncovered, most))
+    return sifted(found, existing_prompts, decided or {})
 
 
 def sifted(proposed: Iterable[SampleDraft | NotDrafted], existing: Iterable[str], decided: Mapping[str, str]) -> Drafts:
@@ -109,7 +109,7 @@ def sifted(proposed: Iterable[SampleDraft | NotDrafted], existing: Iterable[str]
     return Drafts(tuple(drafts), tuple(dropped))
 
 
-def _of_gaps(gaps: Iterable[Gap], known: Collection[str]) -> Iterator[SampleDraft | NotDrafted]:
+def _of_gaps(gaps: Iterable[Gap], existing_prompts: Collection[str]) -> Iterator[SampleDraft | NotDrafted]:
     """Yield a draft per gap that names what to ask for. A doubt that asks nothing itself is drafted as the prompt."""
     for gap in gaps:
         missing = gap.wanted or gap.doubt
@@ -119,7 +119,7 @@ def _of_gaps(gaps: Iterable[Gap], known: Collection[str]) -> Iterator[SampleDraf
         if gap.is_found and gap.wanted and not gap.answers:
             yield NotDrafted(missing, "was found, and where is not certain enough to be asserted")
             continue
-        user_question = question_of_prompt(gap.prompt) if gap.prompt not in known else ""
+        user_question = question_of_prompt(gap.prompt) if gap.prompt not in existing_prompts else ""
         if gap.wanted:
             question = question_of_search(gap.wanted, gap.said, gap.answers)
         else:

@@ -70,8 +70,8 @@ def accept(ids: Sequence[str], drafts: Path, target: Path) -> list[str]:
         raise InputError(
             "no-such-draft", f"{drafts} has no sample {unknown[0]!r}. It has: {', '.join(list(proposed)[:8])}."
         )
-    known = {sample.id for sample in load_samples(target).samples} if target.exists() else set()
-    fresh = [id_ for id_ in dict.fromkeys(ids) if id_ not in known]
+    existing = {sample.id for sample in load_samples(target).samples} if target.exists() else set()
+    fresh = [id_ for id_ in dict.fromkeys(ids) if id_ not in existing]
     accepted = [proposed[id_] for id_ in fresh]
     if fresh:
         add([{**item, "metadata": {**item.get("metadata", {}), "status": "accepted"}} for item in accepted], target)

@@ -67,10 +67,15 @@ def drafts_of(settings: Settings, samples: Path | None, asker: Asker | None = No
     files = files_of(settings.root, globs, hidden)
     observed = Observed(settings.home)
     evaluation = Evaluations(settings.home).newest(Origin.WRITTEN)
-    seen = observed.run("observe", _Observed)
-    gaps = [*(_gaps_of_run(observed, *seen, settings.root) if seen else ()), *gaps_of_evaluation(evaluation)]
+    newest_run = observed.run("observe", _Observed)
+    gaps = [
+        *(_gaps_of_run(observed, *newest_run, settings.root) if newest_run else ()),
+        *gaps_of_evaluation(evaluation),
+    ]
     # The newest evaluation shows what was reached, else the observed sessions; without either, nothing was.
-    coverages = [report.coverage for report in (evaluation, seen[0] if seen else None) if report is not None]
+    coverages = [
+        report.coverage for report in (evaluation, newest_run[0] if newest_run else None) if report is not None
+    ]
     uncovered = set(coverages[0].uncovered) if coverages else set(files)
     existing = [sample.prompt for sample in load_samples(samples, settings.root).samples] if samples else []
     decided = decisions(settings.home)
@@ -106,10 +111,10 @@ def gaps_of_topics(topics: Iterable[Topic], findings: Iterable[Findings], root: 
         for turns in [{turn.index: turn.prompt for turn in found.turns}]
         for signal in found.signals
     }
-    known = [topic for topic in topics if topic.id]  # version 0.1 stored topics without one
-    ours = [topic for topic in known if topic.project == project_name(str(root))]
+    with_id = [topic for topic in topics if topic.id]  # version 0.1 stored topics without one
+    ours = [topic for topic in with_id if topic.project == project_name(str(root))]
     project = SourceTree(root, time.monotonic() + _PROJECT_SECONDS) if ours else None
-    for topic in ours or known:
+    for topic in ours or with_id:
         prompt = next((prompts.get((first.session, first.file, first.line), "") for first in topic.examples), "")
         yield gap_of_topic(topic, prompt, project)
 
@@ -144,12 +149,12 @@ def decisions(home: Path) -> Decisions:
 
 def decide(home: Path, *, accepted: Iterable[str] = (), rejected: Iterable[str] = ()) -> None:
     """Remember which proposals a person accepted or rejected."""
-    known = decisions(home)
-    known.accepted = sorted({*known.accepted, *accepted})
-    known.rejected = sorted({*known.rejected, *rejected} - set(known.accepted))
+    stored = decisions(home)
+    stored.accepted = sorted({*stored.accepted, *accepted})
+    stored.rejected = sorted({*stored.rejected, *rejected} - set(stored.accepted))
     make_folder(home)
     with replacing(home / _DECISIONS_FILE, private=True) as file:
-        file.write(msgspec.json.format(msgspec.json.encode(known), indent=2) + b"\n")
+        file.write(msgspec.json.format(msgspec.json.encode(stored), indent=2) + b"\n")
 
 
 def accept_drafts(settings: Settings, ids: Sequence[str], drafts: Path, target: Path) -> list[str]:
@@ -172,6 +177,7 @@ def sample_of_lesson(lesson: Lesson) -> dict[str, object]:
 
 
 def _question(lesson: Lesson, wrong: list[str], right: list[str]) -> str:
+    """Ask what is there instead of the wrong name; without one, what there is to know about the right one."""
     if lesson.kind is LessonKind.LOCATION:
         return (
             f"Where in this project is `{wrong[0]}`, or what is there instead?"

@@ -200,6 +200,7 @@ def redact_left_behind(run_dir: Path) -> None:
 
 
 def _redact_file(path: Path) -> bool:
+    """Redact a file and make it private; report whether it held a secret."""
     make_private(path)
     content = path.read_bytes()
     text = content.decode("utf-8", "surrogateescape")

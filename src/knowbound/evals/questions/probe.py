@@ -63,16 +63,16 @@ def probe(
             f"No knowledge files under {settings.root}. Try: --root DIR, or name them: knowledge in knowbound.toml",
         )
     asker = asker_for(settings, judge) if judge else None
-    made = competency_questions(settings.root, files, count=count, asker=asker)
+    competency = competency_questions(settings.root, files, count=count, asker=asker)
     if questions_only:
-        return Probed(made, notes=made.notes)
+        return Probed(competency, notes=competency.notes)
     written = store.newest(Origin.WRITTEN)
-    if not made.questions:
-        return Probed(made, None, written, made.notes)
+    if not competency.questions:
+        return Probed(competency, None, written, competency.notes)
     limits = RunLimits(seconds=float(settings.eval_seconds))
-    plan = EvalPlan(as_samples(made), limits, origin=Origin.PROBED, executor=executor, model=model)
+    plan = EvalPlan(as_samples(competency), limits, origin=Origin.PROBED, executor=executor, model=model)
     done = evaluate(plan, settings, progress=progress)
-    return Probed(made, done.evaluation, written, (*made.notes, *done.notes))
+    return Probed(competency, done.evaluation, written, (*competency.notes, *done.notes))
 
 
 def competency_questions(root: Path, files: Sequence[str], *, count: int, asker: Asker | None = None) -> Probe:
@@ -163,15 +163,15 @@ def proposed_by_model(knowledge: KnowledgeText, asker: Asker, count: int) -> Pro
     asked = asker.ask(load_prompt("competency"), [{**structure_of(knowledge), "how_many": str(count)}], Proposal)[0]
     if asked.value is None:
         return ProposedQuestions([], (f"{asker.judge} proposed no questions: {asked.problem}",), asked.usd)
-    known = {page.path for page in knowledge.pages}
+    paths = {page.path for page in knowledge.pages}
     questions = [
         CompetencyQuestion(
             " ".join(proposed.question.split()),
             QuestionSource.MODEL,
             " ".join(proposed.why.split())[:200] or "proposed from file names, headings and principles",
-            proposed.file if proposed.file in known else "",
-            1 if proposed.file in known else 0,
-            asker.judge,
+            file=proposed.file if proposed.file in paths else "",
+            line=1 if proposed.file in paths else 0,
+            provenance=asker.judge,
         )
         for proposed in asked.value.questions[: 4 * count]
     ]

@@ -183,16 +183,16 @@ class Duplicates:
         """
         word, stems, vector = _question_word(question), content_stems(question), _question_vector(question)
         for at in sorted({at for stem in stems for at in self._with_stem.get(stem, ())}):
-            known_word, known_stems, known_vector, known = self._questions[at]
-            shared = len(stems & known_stems)
-            overlap = 2 * shared / (len(stems) + len(known_stems))
-            is_contained = min(len(stems), len(known_stems)) == shared >= 2
-            if word != known_word or (not is_contained and overlap < 2 * _SAME_FROM - 1):
+            other_word, other_stems, other_vector, other = self._questions[at]
+            shared = len(stems & other_stems)
+            overlap = 2 * shared / (len(stems) + len(other_stems))
+            is_contained = min(len(stems), len(other_stems)) == shared >= 2
+            if word != other_word or (not is_contained and overlap < 2 * _SAME_FROM - 1):
                 continue  # even with a cosine of 1 the mean would be too low
-            cosine = max(0.0, similarity(vector, known_vector))
-            is_same = stems == known_stems or (cosine + overlap) / 2 >= _SAME_FROM
+            cosine = max(0.0, similarity(vector, other_vector))
+            is_same = stems == other_stems or (cosine + overlap) / 2 >= _SAME_FROM
             if is_same or (is_contained and cosine >= _CONTAINED_FROM):
-                return known
+                return other
         return ""
 
 

@@ -265,6 +265,7 @@ def ending_of(path: Path) -> str:
 
 
 def _decoded(content: bytes) -> str:
+    """Return the text of a file. Raises UnreadableError if it is too large, empty or not UTF-8."""
     if len(content) > LARGEST_FILE:
         raise UnreadableError(1, f"the file is larger than {LARGEST_FILE // 2**20} MiB")
     if content[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in content[:200]:

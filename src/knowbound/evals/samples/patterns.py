@@ -75,6 +75,7 @@ def is_found(pattern: str, flags: str, text: str) -> bool | None:
 
 @lru_cache(256)
 def _compiled(pattern: str, flags: str) -> regex.Pattern[str]:
+    """Return the pattern in the dialect of `regex`. Raises ValueError with the reason if it cannot be used."""
     import regex  # noqa: PLC0415  # heavy, and most samples have no pattern
 
     flags = flags or DEFAULT_FLAGS

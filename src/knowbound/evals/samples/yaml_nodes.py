@@ -93,6 +93,7 @@ class _Composer:
         return node
 
     def _value(self, event: Any, line: int, depth: int) -> SourceNode:
+        """Return a list, an object or a scalar; a plain scalar is what it means, a quoted one is text."""
         if isinstance(event, yaml.ScalarEvent):
             text = checked_text(self._text(event), line)
             if not event.implicit[0] or event.tag == f"{_TAG}str":

@@ -19,7 +19,7 @@ from knowbound.judge.prompts import input_hash, load_prompt
 from knowbound.text.printable import both_ends
 
 SENTENCES = 10  # in one call
-_QUESTION, _CONTEXT = 600, 1_500  # characters
+_QUESTION_CHARACTERS, _CONTEXT_CHARACTERS = 600, 1_500
 
 
 class HedgingAnswer(msgspec.Struct, frozen=True):
@@ -50,26 +50,29 @@ class ModelHedgingJudge:
     def known(self, candidate: HedgingCandidate) -> HedgingVerdict | None:
         """Return the kept verdict on a sentence, or that of the rules where the model may not see it."""
         if self._otherwise is not None and not self._may_see(candidate.agent):
-            (given,) = self._otherwise.judge([candidate])
-            return given
-        found = self._asker.known(load_prompt("hedging"), _entry(0, candidate).key, HedgingAnswer)
-        return None if found is None else self._said(found)
+            (verdict,) = self._otherwise.judge([candidate])
+            return verdict
+        answer = self._asker.known(load_prompt("hedging"), _entry(0, candidate).key, HedgingAnswer)
+        return None if answer is None else self._verdict(answer)
 
     def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict]:
         """Return one verdict per candidate, asking about ten at once."""
-        entries = [_entry(number, one) for number, one in enumerate(candidates, 1)]
-        (asked,) = self._asker.ask_entries(load_prompt("hedging"), [EntryGroup(entries)], HedgingAnswer, size=SENTENCES)
-        self.usd = known_sum(self.usd, *(one.usd for one in asked))
-        return [self._said(one.value) if one.value else failed_verdict(one.problem, self.version) for one in asked]
+        entries = EntryGroup([_entry(number, candidate) for number, candidate in enumerate(candidates, 1)])
+        (results,) = self._asker.ask_entries(load_prompt("hedging"), [entries], HedgingAnswer, size=SENTENCES)
+        self.usd = known_sum(self.usd, *(result.usd for result in results))
+        return [
+            self._verdict(result.value) if result.value else failed_verdict(result.problem, self.version)
+            for result in results
+        ]
 
-    def _said(self, answer: HedgingAnswer) -> HedgingVerdict:
+    def _verdict(self, answer: HedgingAnswer) -> HedgingVerdict:
         return HedgingVerdict(answer.is_uncertainty, answer.confidence, answer.reason, self.version)
 
 
 def _entry(number: int, candidate: HedgingCandidate) -> AskedEntry:
     shown = {
-        "question": both_ends(sendable(candidate.question), _QUESTION, " […] "),
-        "context": both_ends(sendable(candidate.context), _CONTEXT, " […] "),
+        "question": both_ends(sendable(candidate.question), _QUESTION_CHARACTERS, " […] "),
+        "context": both_ends(sendable(candidate.context), _CONTEXT_CHARACTERS, " […] "),
         "sentence": sendable(candidate.sentence),
     }
     return AskedEntry(f"s{number}", shown, input_hash(shown), AnswerSource(candidate.session, candidate.project))

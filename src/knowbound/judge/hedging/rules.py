@@ -25,13 +25,13 @@ from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.text.hedges import Cue, cues, lowered, words
 from knowbound.text.sentences import HIDDEN, mask, shape
 
-_FILES = resources.files("knowbound.judge.hedging")
-_NAMED = 3  # features that a reason names
+_RESOURCES = resources.files("knowbound.judge.hedging")
+_MOST_NAMED = 3  # features that a reason names
 # The specification's own statements of missing knowledge are doubt in any context, unless the sentence sets
 # a condition, asks the user, speaks of the future, reports somebody else or says that the question is settled.
 _DECLARED = re.compile(r"(?:insufficient|not enough) information|not sure|没有足够的?信息|无法确认", re.IGNORECASE)
 _DECLARED_LACK = "a declared lack of knowledge"
-_UNLESS = frozenset(
+_NOT_DECLARED_WITH = frozenset(
     ["after a condition", "with asks the user", "with future", "with a report", "with settled", "of people", "of you"]
 )
 
@@ -51,7 +51,7 @@ class HedgingWeights(msgspec.Struct, frozen=True):
 @cache
 def shipped_weights() -> HedgingWeights:
     """Return the weights that come with the package."""
-    return msgspec.json.decode(_FILES.joinpath("hedging_rules.json").read_bytes(), type=HedgingWeights)
+    return msgspec.json.decode(_RESOURCES.joinpath("hedging_rules.json").read_bytes(), type=HedgingWeights)
 
 
 def text_after(candidate: HedgingCandidate) -> str:
@@ -79,41 +79,42 @@ class RulesJudge:
         return [self._verdict(candidate) for candidate in candidates]
 
     def _verdict(self, candidate: HedgingCandidate) -> HedgingVerdict:
+        """Judge a sentence by the one of its words of doubt with the highest score."""
         sentence = candidate.sentence
         weight = self._weights.features.get
         best: tuple[float, str, list[str]] | None = None
         for cue, names in features(sentence, text_after(candidate)):
             word, score = sentence[cue.start : cue.end], self._weights.bias + sum(weight(name, 0.0) for name in names)
-            found = score, word, names
-            if score <= 0 and _DECLARED.search(word) and _UNLESS.isdisjoint(names):
-                found = 1.0, word, [_DECLARED_LACK]
-            if best is None or found[0] > best[0]:
-                best = found
+            judged = score, word, names
+            if score <= 0 and _DECLARED.search(word) and _NOT_DECLARED_WITH.isdisjoint(names):
+                judged = 1.0, word, [_DECLARED_LACK]
+            if best is None or judged[0] > best[0]:
+                best = judged
         if best is None:
             return HedgingVerdict(False, 1.0, "no word of doubt outside code and quotations", self.version)
         score, word, names = best
-        share = 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
-        doubt = score > 0
+        probability = 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))  # logistic; beyond 30 it is 0 or 1 anyway
+        is_doubt = score > 0
         return HedgingVerdict(
-            is_uncertainty=doubt,
-            confidence=round(share if doubt else 1 - share, 3),
-            reason=f"“{word}”: {self._because(names, doubt)}",
+            is_uncertainty=is_doubt,
+            confidence=round(probability if is_doubt else 1 - probability, 3),
+            reason=f"“{word}”: {self._deciding_features(names, is_doubt)}",
             judge=self.version,
         )
 
-    def _because(self, names: list[str], doubt: bool) -> str:
+    def _deciding_features(self, names: list[str], is_doubt: bool) -> str:
         """Name the features that decided, strongest first."""
-        sign = 1 if doubt else -1
+        sign = 1 if is_doubt else -1
         weights = {_DECLARED_LACK: 1.0, **self._weights.features}
         deciding = [name for name in names if sign * weights.get(name, 0.0) > 0]
         deciding.sort(key=lambda name: -sign * weights[name])
-        return ", ".join(deciding[:_NAMED]) or "the word alone"
+        return ", ".join(deciding[:_MOST_NAMED]) or "the word alone"
 
 
 # Features
 
 _WORD_LENGTH = 12
-_NEAR = 90  # characters on each side of a word of doubt that are looked at
+_NEAR_CHARACTERS = 90  # on each side of a word of doubt that are looked at
 _Table = tuple[tuple[str, re.Pattern[str]], ...]
 
 
@@ -145,14 +146,21 @@ class _FeatureFile(msgspec.Struct):
         return tuple((name, self.pattern(written)) for name, written in patterns.items())
 
 
-_FILE = msgspec.convert(tomllib.loads(_FILES.joinpath("hedging_features.toml").read_text("utf-8")), _FeatureFile)
-_SUBJECT, _FOLLOWS, _BEFORE = _FILE.table(_FILE.subject), _FILE.table(_FILE.follows), _FILE.table(_FILE.before)
-_FORMS, _CHINESE_AROUND = _FILE.table(_FILE.forms), _FILE.table(_FILE.chinese)
+_FEATURES = msgspec.convert(
+    tomllib.loads(_RESOURCES.joinpath("hedging_features.toml").read_text("utf-8")), _FeatureFile
+)
+_SUBJECT, _FOLLOWS, _BEFORE = (
+    _FEATURES.table(_FEATURES.subject),
+    _FEATURES.table(_FEATURES.follows),
+    _FEATURES.table(_FEATURES.before),
+)
+_FORMS, _CHINESE_AROUND = _FEATURES.table(_FEATURES.forms), _FEATURES.table(_FEATURES.chinese)
 _PHRASES = tuple(
-    (one.name, frozenset(one.has_one_of.encode().split()), _FILE.pattern(one.pattern)) for one in _FILE.phrases
+    (phrase.name, frozenset(phrase.has_one_of.encode().split()), _FEATURES.pattern(phrase.pattern))
+    for phrase in _FEATURES.phrases
 )
 _FEATURES_OF_WORD: dict[bytes, list[str]] = {}
-for _name, _words in _FILE.words.items():
+for _name, _words in _FEATURES.words.items():
     for _word in _words.encode().split():
         _FEATURES_OF_WORD.setdefault(_word, []).append(_name)
 
@@ -207,18 +215,19 @@ def features(sentence: str, after: str = "") -> list[tuple[Cue, list[str]]]:
     masked = mask(sentence)
     found = cues(masked)
     low = lowered(_IDENTIFIER.sub(lambda name: HIDDEN * len(name[0]), masked))
-    shared = _around(sentence, low)
+    shared = _features_of_sentence(sentence, low)  # by every word of doubt in it
     if _GOES_TO_LOOK.match(lowered(after[:200])):
         shared.append("then goes to look")
     announced = _ANNOUNCES.match(low)
-    return [(cue, _near(low, cue, announced) + shared) for cue in found]
+    return [(cue, _features_near(low, cue, announced) + shared) for cue in found]
 
 
-def _near(low: str, cue: Cue, announced: re.Match[str] | None) -> list[str]:
+def _features_near(low: str, cue: Cue, announced: re.Match[str] | None) -> list[str]:
+    """Return the features around one word of doubt; `announced` is the announcement that the sentence begins with."""
     kind, word = cue.kind, low[cue.start : cue.end]
     group = _GROUPS.get(kind, kind)
-    left = low[max(0, cue.start - _NEAR) : cue.start]
-    right = low[cue.end : cue.end + _NEAR]
+    left = low[max(0, cue.start - _NEAR_CHARACTERS) : cue.start]
+    right = low[cue.end : cue.end + _NEAR_CHARACTERS]
     subject = _subject(left)
     still = _STILL.match(right)
     rest = right[still.end() :] if still else right
@@ -261,7 +270,7 @@ def _subject(left: str) -> str:
     return next((name for name, pattern in _SUBJECT if pattern.search(clause)), "something")
 
 
-def _around(sentence: str, low: str) -> list[str]:
+def _features_of_sentence(sentence: str, low: str) -> list[str]:
     """Return the features of the whole sentence, sorted."""
     names = {f"in {shape(sentence)}"}
     found = set(words(low))

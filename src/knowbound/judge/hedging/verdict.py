@@ -59,26 +59,28 @@ def judge_candidates(
     and counts as doubt. A sentence whose verdict fails counts as doubt, with the failure as the reason. Both are judged
     the next time.
     """
-    keys = [one.sentence if judge.costs else str(at) for at, one in enumerate(candidates)]
-    first = dict(zip(reversed(keys), reversed(candidates), strict=True))
-    known = {key: verdict for key, one in first.items() if (verdict := judge.known(one)) is not None}
-    fresh = [key for key in dict.fromkeys(keys) if key not in known]
+    # Where verdicts cost, equal sentences share one: that of the first.
+    keys = [candidate.sentence if judge.costs else str(at) for at, candidate in enumerate(candidates)]
+    first_of_key = dict(zip(reversed(keys), reversed(candidates), strict=True))
+    kept = {key: verdict for key, first in first_of_key.items() if (verdict := judge.known(first)) is not None}
+    unjudged = [key for key in dict.fromkeys(keys) if key not in kept]
     cap = cap_of(judge, max_candidates)
     warnings = []
-    if cap is not None and len(fresh) > cap:
-        warnings.append(f"{len(fresh) - cap} of {len(fresh)} hedging sentences were not judged: the cap is {cap}.")
-        fresh = fresh[:cap]
+    if cap is not None and len(unjudged) > cap:
+        left_out = len(unjudged) - cap
+        warnings.append(f"{left_out} of {len(unjudged)} hedging sentences were not judged: the cap is {cap}.")
+        unjudged = unjudged[:cap]
     try:
-        given = judge.judge([first[key] for key in fresh]) if fresh else []
+        new = judge.judge([first_of_key[key] for key in unjudged]) if unjudged else []
     except Exception as error:  # the evaluation goes on: an extra soft signal is better than a lost one
         problem = f"the judge failed: {type(error).__name__}: {error}"
-        given = [failed_verdict(problem, judge.version)] * len(fresh)
-    if failed := [verdict for verdict in given if verdict.has_failed]:
+        new = [failed_verdict(problem, judge.version)] * len(unjudged)
+    if failed := [verdict for verdict in new if verdict.has_failed]:
         warnings.append(f"{len(failed)} hedging sentences were kept without a verdict: {failed[0].reason}.")
-    verdicts = known | dict(zip(fresh, given, strict=True))
+    verdicts = kept | dict(zip(unjudged, new, strict=True))
     return Judged([verdicts.get(key) for key in keys], warnings)
 
 
 def failed_verdict(problem: str, judge: str) -> HedgingVerdict:
     """Return the verdict of a judge that gave none: doubt, with the problem as its reason."""
-    return HedgingVerdict(True, 0.0, problem, judge)
+    return HedgingVerdict(is_uncertainty=True, confidence=0.0, reason=problem, judge=judge)

@@ -39,14 +39,14 @@ class AgentModel:
         entries = tuple(QueuedEntry(*entry) for entry in question.entries)
         id_ = question_id(self._judge, question.version, entries)
         queued = QueuedQuestion(
-            id_,
-            self._judge,
-            question.prompt,
-            question.version,
-            question.instructions,
-            question.text,
-            question.schema,
-            entries,
+            id=id_,
+            judge=self._judge,
+            prompt=question.prompt,
+            version=question.version,
+            instructions=question.instructions,
+            text=question.text,
+            schema=question.schema,
+            entries=entries,
         )
         self._queue.put(self._client, queued)
         raise CompletionError(f'it waits for {self._client}: say there "answer knowbound\'s questions"')
@@ -63,15 +63,15 @@ class AnsweredQuestion(msgspec.Struct, frozen=True):
 
 def next_questions(home: Path, client: str, most: int) -> tuple[list[QueuedQuestion], int]:
     """Return the next questions for a client, and how many are open in all."""
-    found = AgentQuestions(home).open(client)
+    open_questions = AgentQuestions(home).open(client)
     batch: list[QueuedQuestion] = []
     size = 0
-    for one in found[: max(1, min(most, MOST))]:
-        size += len(one.text)
+    for question in open_questions[: max(1, min(most, MOST))]:
+        size += len(question.text)
         if batch and size > MOST_CHARACTERS:
             break
-        batch.append(one)
-    return batch, len(found)
+        batch.append(question)
+    return batch, len(open_questions)
 
 
 def take_answer(home: Path, client: str, id_: str, text: str, keep_days: int = 0) -> AnsweredQuestion:
@@ -87,7 +87,7 @@ def take_answer(home: Path, client: str, id_: str, text: str, keep_days: int = 0
     rejected: dict[str, str] = {}
     accepted: set[str] = set()
     for entry in question.entries:
-        value = _about(given, entry)
+        value = _answer_about(given, entry)
         if problem := _problem(value, question):
             rejected[entry.id] = problem
         else:
@@ -101,13 +101,13 @@ def take_answer(home: Path, client: str, id_: str, text: str, keep_days: int = 0
     return AnsweredQuestion(len(accepted), rejected, rest, len(queue.open(client)))
 
 
-def _about(given: dict[str, Any], entry: QueuedEntry) -> object:
+def _answer_about(given: dict[str, Any], entry: QueuedEntry) -> object:
     """Return what an answer says about an entry."""
     if not entry.id:
         return given
     items = given.get("items")
-    several = items if isinstance(items, list) else []
-    return next((one for one in several if isinstance(one, dict) and str(one.get("id")) == entry.id), None)
+    answers = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    return next((answer for answer in answers if str(answer.get("id")) == entry.id), None)
 
 
 def _problem(value: object, question: QueuedQuestion) -> str:
@@ -118,8 +118,8 @@ def _problem(value: object, question: QueuedQuestion) -> str:
     missing = [name for name in schema.get("required", ()) if name not in value]
     if missing:
         return f"{', '.join(missing)} is missing"
-    for name, wanted in schema.get("properties", {}).items():
-        type_ = wanted.get("type") if isinstance(wanted, dict) else None
+    for name, shape in schema.get("properties", {}).items():
+        type_ = shape.get("type") if isinstance(shape, dict) else None
         if name in value and type_ in _TYPES and not isinstance(value[name], _TYPES[type_]):
             return f"{name} is not of type {type_}"
     wrong = [quote for quote in _quotes(value) if not is_quoted(quote, [question.text])]
@@ -135,11 +135,11 @@ def _entry_schema(question: QueuedQuestion) -> dict[str, Any]:
 def _quotes(value: object) -> Iterator[str]:
     """Yield every quotation in an answer that is not empty."""
     if isinstance(value, dict):
-        for name, one in value.items():
-            if name == _QUOTE and isinstance(one, str) and one.strip():
-                yield one
+        for name, member in value.items():
+            if name == _QUOTE and isinstance(member, str) and member.strip():
+                yield member
             else:
-                yield from _quotes(one)
+                yield from _quotes(member)
     elif isinstance(value, list):
-        for one in value:
-            yield from _quotes(one)
+        for member in value:
+            yield from _quotes(member)

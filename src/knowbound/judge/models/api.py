@@ -76,6 +76,7 @@ def is_installed() -> bool:
 async def _complete(
     judge: JudgeName, question: ModelQuestion, schema: Mapping[str, object] | None, seconds: float
 ) -> Completion:
+    """Make one request, with the schema if the model takes one."""
     from pydantic_ai.messages import ModelRequest  # noqa: PLC0415
     from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415
     from pydantic_ai.output import OutputObjectDefinition  # noqa: PLC0415
@@ -107,19 +108,18 @@ async def requested(model: Model, history: list[ModelMessage], parameters: Model
         raise refusal(error.status_code, error.body, error.retry_after) from error
     except ModelAPIError as error:
         problem = f"no answer from {urlsplit(model.base_url or '').netloc}: {shown(error)}"
-        raise _own(error) or CompletionError(problem, again=True, usd=None) from error
+        raise _wrapped_refusal(error) or CompletionError(problem, again=True, usd=None) from error
     except (AgentRunError, UserError) as error:
         problem = f"the answer cannot be used: {shown(error)}"
-        raise _own(error) or CompletionError(problem, again=True, usd=None) from error
+        raise _wrapped_refusal(error) or CompletionError(problem, again=True, usd=None) from error
 
 
-def _own(error: BaseException | None) -> CompletionError | None:
+def _wrapped_refusal(error: BaseException | None) -> CompletionError | None:
     """Return our own refusal of an answer if a library wrapped it."""
-    seen = 0
-    while error is not None and seen < 20:
-        if isinstance(error, CompletionError):
+    for _ in range(20):  # causes may form a circle
+        if error is None or isinstance(error, CompletionError):
             return error
-        error, seen = error.__cause__ or error.__context__, seen + 1
+        error = error.__cause__ or error.__context__
     return None
 
 
@@ -131,9 +131,9 @@ async def connected(judge: JudgeName, seconds: float) -> AsyncIterator[Model]:
 
     timeout = httpx2.Timeout(seconds, connect=min(seconds, 10.0))
     headers = {"Accept-Encoding": "identity"}  # bytes are counted as they come
-    hooks = {"response": [_guard]}
-    trust = not is_loopback(judge.url)
-    async with httpx2.AsyncClient(timeout=timeout, headers=headers, event_hooks=hooks, trust_env=trust) as client:
+    hooks = {"response": [_check_response]}
+    has_proxy = not is_loopback(judge.url)  # a proxy of the environment does not reach this machine
+    async with httpx2.AsyncClient(timeout=timeout, headers=headers, event_hooks=hooks, trust_env=has_proxy) as client:
         try:
             model = _model(judge, client)
         except UserError as error:
@@ -163,7 +163,7 @@ def _model(judge: JudgeName, client: httpx2.AsyncClient) -> Model:
     return OpenAIChatModel(judge.model, provider=provider, settings=ModelSettings(max_retries=0))
 
 
-async def _guard(response: httpx2.Response) -> None:
+async def _check_response(response: httpx2.Response) -> None:
     """Refuse redirects and compressed answers, and bound the rest."""
     if response.is_redirect:
         raise redirection(response.headers.get("location", ""))

@@ -44,8 +44,8 @@ from knowbound.text.redact import redact
 
 _T = TypeVar("_T")
 _TIME_IS_OVER = "the time is over"
-_BACK_OFF = 0.25  # seconds before the second call; each further wait is twice as long
-_COMPLAINT = 300  # characters
+_BACK_OFF_SECONDS = 0.25  # before the second call; each further wait is twice as long
+_COMPLAINT_CHARACTERS = 300
 _NOT_ASKED = "it was not asked"
 _INTERRUPTED = "asking was interrupted"
 
@@ -148,14 +148,14 @@ class Asker:
         No call goes on after `until` (`time.monotonic()`).
         """
         groups, check_of = list[EntryGroup](), dict[str, Callable[[_T], str]]()
-        several = checks or [_usable] * len(inputs), sources or [self._source] * len(inputs)
-        for given, check, source in zip(inputs, *several, strict=True):
-            texts = {name: sendable(text) for name, text in given.items()}
+        all_checks, all_sources = checks or [_accept_all] * len(inputs), sources or [self._source] * len(inputs)
+        for material, check, source in zip(inputs, all_checks, all_sources, strict=True):
+            texts = {name: sendable(text) for name, text in material.items()}
             entry = AskedEntry("", {}, input_hash(texts), source)
             check_of.setdefault(entry.key, check)
             groups.append(EntryGroup([entry], texts))
-        asked = self._ask_groups(prompt, groups, type_, 1, lambda entry, value: check_of[entry.key](value), until)
-        return [one for (one,) in asked]
+        results = self._ask_groups(prompt, groups, type_, 1, lambda entry, value: check_of[entry.key](value), until)
+        return [result for (result,) in results]
 
     def ask_entries(
         self,
@@ -171,8 +171,10 @@ class Asker:
         The type has a field `id`. `check` returns the problem of an answer about an entry, or "". Entries with equal
         keys are asked once.
         """
-        shown = [EntryGroup(one.entries, {name: sendable(text) for name, text in one.shared.items()}) for one in groups]
-        return self._ask_groups(prompt, shown, type_, size, check or _usable)
+        shown = [
+            EntryGroup(group.entries, {name: sendable(text) for name, text in group.shared.items()}) for group in groups
+        ]
+        return self._ask_groups(prompt, shown, type_, size, check or _accept_all)
 
     def _ask_groups(
         self,
@@ -184,47 +186,47 @@ class Asker:
         until: float = math.inf,
     ) -> list[list[AskResult[_T]]]:
         """Return one result per entry of each group: a kept answer, or that of the model."""
-        done: dict[str, AskResult[_T]] = {}
-        todo: list[OpenQuestion[_T]] = []
+        results: dict[str, AskResult[_T]] = {}
+        questions: list[OpenQuestion[_T]] = []
         seen: set[str] = set()
         for group in groups:
-            fresh: list[AskedEntry] = []
+            unanswered: list[AskedEntry] = []
             for entry in group.entries:
                 if entry.key in seen:
                     continue
                 seen.add(entry.key)
-                known = self.known(prompt, entry.key, type_)
-                if known is not None and not check(entry, known):
-                    done[entry.key] = AskResult(known, cached=True)
+                kept_answer = self.known(prompt, entry.key, type_)
+                if kept_answer is not None and not check(entry, kept_answer):
+                    results[entry.key] = AskResult(kept_answer, cached=True)
                 else:
-                    fresh.append(entry)
-            for at in range(0, len(fresh), size):
-                todo.append(OpenQuestion(prompt, group.shared, fresh[at : at + size], type_, check))
-        self._ask_all(todo, until)
-        for question in todo:
-            done |= question.results()
-        return _in_order(groups, done)
+                    unanswered.append(entry)
+            for start in range(0, len(unanswered), size):
+                questions.append(OpenQuestion(prompt, group.shared, unanswered[start : start + size], type_, check))
+        self._ask_all(questions, until)
+        for question in questions:
+            results |= question.results()
+        return _in_order(groups, results)
 
-    def _ask_all(self, todo: Sequence[OpenQuestion[_T]], until: float) -> None:
+    def _ask_all(self, questions: Sequence[OpenQuestion[_T]], until: float) -> None:
         """Ask several questions at once; keep each good answer at once, so that an interruption loses little."""
-        if not todo:
+        if not questions:
             return
         reporting = SILENT if isinstance(self._completer, Recorded) else announcer()
-        plan = AskingPlan(self.judge, [question.next_call() for question in todo])
+        plan = AskingPlan(self.judge, [question.next_call() for question in questions])
         if not reporting.begin(plan):
-            for question in todo:
+            for question in questions:
                 question.problem = _NOT_ASKED
             return
-        pool = ThreadPoolExecutor(max(1, min(self._options.concurrency, len(todo))))
+        pool = ThreadPoolExecutor(max(1, min(self._options.concurrency, len(questions))))
         try:
-            asked = {pool.submit(self._in_a_slot, question, until): question for question in todo}
+            asked = {pool.submit(self._ask_in_a_slot, question, until): question for question in questions}
             for done, future in enumerate(as_completed(asked), 1):
                 future.result()
                 question = asked[future]
                 for key, answer, source in question.valid():
                     version = question.prompt.version
                     self._store.keep_answer(version, self.judge, key, answer, source.session, source.project)
-                reporting.advance(done, len(todo), self._spent)
+                reporting.advance(done, len(questions), self._spent)
         except BaseException:
             self._stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -233,7 +235,7 @@ class Asker:
             reporting.end()
         pool.shutdown()
 
-    def _in_a_slot(self, question: OpenQuestion[_T], until: float) -> None:
+    def _ask_in_a_slot(self, question: OpenQuestion[_T], until: float) -> None:
         with self._slots:  # held during waits too: a server that asks for a wait gets no other question
             self._ask_one(question, until)
 
@@ -243,8 +245,8 @@ class Asker:
         end = min(until, time.monotonic() + self._options.seconds * (retries + 1))
         is_last_try = False  # an answer that cannot be used is asked for once more
         for attempt in range(retries + 1):
-            if stop := self._stop():
-                question.problem = question.problem or stop
+            if reason := self._reason_to_stop():
+                question.problem = question.problem or reason
                 return
             left = min(self._options.seconds, end - time.monotonic())
             if left <= 0:
@@ -258,7 +260,7 @@ class Asker:
             if not failure.again or attempt == retries or is_last_try:
                 return
             is_last_try = failure.is_content
-            pause = _BACK_OFF * 2**attempt if failure.after is None else failure.after
+            pause = _BACK_OFF_SECONDS * 2**attempt if failure.after is None else failure.after
             if time.monotonic() + pause >= end:
                 question.problem += f" (it asks for a wait of {pause:g} seconds)" if failure.after else ""
                 return
@@ -281,7 +283,7 @@ class Asker:
             return _Failure(error.problem, error.again, error.after)
         except Exception as error:  # the other questions go on, whatever a library raises
             self._count(question.tally, None, None, None)
-            return _Failure(f"{type(error).__name__}: {redact(str(error))[:_COMPLAINT]}")
+            return _Failure(f"{type(error).__name__}: {redact(str(error))[:_COMPLAINT_CHARACTERS]}")
         with self._lock:
             self._seconds += time.monotonic() - began
         self._count(question.tally, completion.usd, completion.tokens_in, completion.tokens_out)
@@ -291,13 +293,14 @@ class Asker:
             problem = str(error)
         if not problem:
             return None
-        wrong = redact(problem)[:_COMPLAINT]
+        wrong = redact(problem)[:_COMPLAINT_CHARACTERS]
         question.complaint = f"\nYour last answer could not be used: {wrong}. Answer with JSON alone."
         return _Failure(f"the answer cannot be used: {wrong}", True, 0.0, is_content=True)  # no wait is needed
 
     def _count(
         self, tally: CallCosts, usd: float | None, tokens_in: int | None, tokens_out: int | None, limit: str = ""
     ) -> None:
+        """Add a call to the costs of its question, to all costs, and to what the user allows."""
         tally.add(usd, tokens_in, tokens_out)
         with self._lock:
             self._total.attempts += 1
@@ -307,7 +310,7 @@ class Asker:
             with suppress(StoreError):  # the answer is paid for: a damaged counter must not lose it
                 self._allowance.record(usd, limit)
 
-    def _stop(self) -> str:
+    def _reason_to_stop(self) -> str:
         """Return the reason to make no further call, or ""."""
         if self._hopeless:
             return self._hopeless
@@ -343,7 +346,7 @@ def _in_order(groups: Sequence[EntryGroup], done: Mapping[str, AskResult[_T]]) -
     return [[result(entry.key) for entry in group.entries] for group in groups]
 
 
-def _usable(*_asked: object) -> str:
+def _accept_all(*_asked: object) -> str:
     return ""
 
 

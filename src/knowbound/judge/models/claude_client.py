@@ -45,8 +45,8 @@ _LOGIN_VARIABLES = (
     *("CLAUDE_CODE_SKIP_", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_API_KEY_HELPER", "CLAUDE_CODE_CLIENT_"),
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"),
 )
-_MANAGED = {"darwin": "/Library/Application Support/ClaudeCode", "win32": "C:\\Program Files\\ClaudeCode"}
-_ASK = "Judge the material below.\n"  # a question that begins with a slash would be a command
+_MANAGED_FOLDERS = {"darwin": "/Library/Application Support/ClaudeCode", "win32": "C:\\Program Files\\ClaudeCode"}
+_FIRST_LINE = "Judge the material below.\n"  # a question that begins with a slash would be a command
 
 
 class ClaudeModel:
@@ -70,7 +70,7 @@ class ClaudeModel:
             command += ["--settings", str(settings), "--system-prompt-file", str(system)]
             if question.schema:
                 command += ["--json-schema", json.dumps(question.schema)]
-            ran = run_program(command, _ASK + question.text, seconds, empty, agent_environment() | _SWITCHES)
+            ran = run_program(command, _FIRST_LINE + question.text, seconds, empty, agent_environment() | _SWITCHES)
         events = list(_events(ran.out))
         result = next((event for event in reversed(events) if event.get("type") == "result"), None)
         if result is None:
@@ -81,14 +81,15 @@ class ClaudeModel:
 
 
 def _completion(result: Mapping[str, Any]) -> Completion:
-    given = result.get("structured_output")
+    """Return the answer from the client's last event: its structured output if there is one, else its text."""
+    answer = result.get("structured_output")
     usage, models = result.get("usage"), result.get("modelUsage")
     return Completion(
-        json.dumps(given, ensure_ascii=False) if given is not None else str(result.get("result") or ""),
-        tokens_of(usage, "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
-        tokens_of(usage, "output_tokens"),
-        _number(result.get("total_cost_usd")),
-        next(iter(models), "") if isinstance(models, dict) else "",
+        text=json.dumps(answer, ensure_ascii=False) if answer is not None else str(result.get("result") or ""),
+        tokens_in=tokens_of(usage, "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
+        tokens_out=tokens_of(usage, "output_tokens"),
+        usd=_number(result.get("total_cost_usd")),
+        model=next(iter(models), "") if isinstance(models, dict) else "",
     )
 
 
@@ -97,15 +98,15 @@ def _events(out: bytes) -> Iterator[dict[str, Any]]:
         value = msgspec.json.decode(out)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return
-    for one in value if isinstance(value, list) else [value]:
-        if isinstance(one, dict):
-            yield one
+    for event in value if isinstance(value, list) else [value]:
+        if isinstance(event, dict):
+            yield event
 
 
 def tokens_of(usage: object, *names: str) -> int | None:
     """Add the tokens of these names; None if the output has none of them."""
-    given = [usage.get(name) for name in names] if isinstance(usage, dict) else []
-    counts = [count for count in given if isinstance(count, int) and not isinstance(count, bool)]
+    values = [usage.get(name) for name in names] if isinstance(usage, dict) else []
+    counts = [count for count in values if isinstance(count, int) and not isinstance(count, bool)]
     return sum(counts) if counts else None
 
 
@@ -161,7 +162,7 @@ def config_folder() -> Path:
 
 def managed_folder() -> Path:
     """Return the folder of an administrator's settings."""
-    return Path(_MANAGED.get(sys.platform, "/etc/claude-code"))
+    return Path(_MANAGED_FOLDERS.get(sys.platform, "/etc/claude-code"))
 
 
 def carried_login(folder: Path) -> dict[str, object]:

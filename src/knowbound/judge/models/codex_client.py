@@ -47,7 +47,7 @@ _FEATURES = (
     "hooks skill_search sleep_tool browser_use computer_use memories shell_snapshot skill_mcp_dependency_install "
     "unbounded_connection_retries"
 ).split()
-_CARRIED = (
+_CARRIED_KEYS = (
     "model_provider",
     "openai_base_url",
     "chatgpt_base_url",
@@ -95,12 +95,12 @@ class CodexModel:
                 command += ["--output-schema", str(home / "schema.json")]
             environment = agent_environment() | {"CODEX_HOME": str(home)}
             ran = run_program([*command, "-"], question.text, seconds, empty, environment)
-        said: str | None = None
+        answer: str | None = None
         usage: object = None
         for event in _events(ran.out):
             kind, item = event.get("type"), event.get("item")
             if kind == "item.completed" and isinstance(item, dict) and item.get("type") == "agent_message":
-                said = str(item.get("text", ""))
+                answer = str(item.get("text", ""))
             elif kind == "turn.completed":
                 usage = event.get("usage")
             elif kind == "turn.failed":  # events of the type "error" also come in runs that succeed
@@ -108,16 +108,17 @@ class CodexModel:
                 raise _failure(shown(str(error.get("message")) if isinstance(error, dict) else "no reason given"))
         if ran.code != 0:
             raise ended("codex", ran)
-        if said is None:
+        if answer is None:
             raise CompletionError("codex ended without an answer", again=True, usd=None)
-        return Completion(said, tokens_of(usage, "input_tokens"), tokens_of(usage, "output_tokens"), None, self._model)
+        tokens_in, tokens_out = tokens_of(usage, "input_tokens"), tokens_of(usage, "output_tokens")
+        return Completion(answer, tokens_in, tokens_out, usd=None, model=self._model)
 
     @cached_property
     def _catalogue(self) -> str:
         """Codex's own catalogue with this model alone, without tools."""
         try:
-            known = _known_models()
-            entry = next((one for one in known if one.get("slug") == self._model), known[0])
+            models = _known_models()
+            entry = next((model for model in models if model.get("slug") == self._model), models[0])
             changed = {name: value for name, value in _WITHOUT_TOOLS.items() if value is not None}
             return json.dumps({"models": [{key: entry[key] for key in entry if key not in _WITHOUT_TOOLS} | changed]})
         except (msgspec.MsgspecError, UnicodeDecodeError, LookupError, TypeError, AttributeError):
@@ -179,7 +180,7 @@ def _known_models() -> Any:
 def _config(home: Path) -> str:
     """Return the config of the run: the user's model provider, and everything else switched off."""
     users = read_toml(user_home() / "config.toml")
-    config = _CONFIG | {name: users[name] for name in _CARRIED if name in users}
+    config = _CONFIG | {name: users[name] for name in _CARRIED_KEYS if name in users}
     providers = users.get("model_providers")
     provider = users.get("model_provider")
     if isinstance(providers, dict) and provider in providers:
@@ -232,7 +233,7 @@ def strict(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _strict_part(part: Any) -> Any:
     if isinstance(part, dict):
         return strict(part)
-    return [_strict_part(one) for one in part] if isinstance(part, list) else part
+    return [_strict_part(member) for member in part] if isinstance(part, list) else part
 
 
 def _table(of: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -256,7 +257,7 @@ def toml_text(config: Mapping[str, Any]) -> str:
 def _toml_value(value: Any) -> str:
     """Return a value as TOML; tables are inline."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(str(name))} = {_toml_value(one)}" for name, one in value.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(str(name))} = {_toml_value(part)}" for name, part in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml_value, value)) + "]"
     return json.dumps(value if isinstance(value, str | int | float) else str(value), ensure_ascii=False)

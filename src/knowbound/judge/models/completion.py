@@ -19,9 +19,9 @@ from knowbound.text.redact import redact
 ANSWER_BYTES = 1_000_000  # of an answer; a verdict has a few hundred
 _REFUSED_FOR_GOOD = (401, 402, 403, 404)  # key, quota, permission, model: every question will be refused
 _REFUSED_FOR_NOW = (408, 409, 425, 429)
-_SHOWN = 300  # characters of a server's or a program's message
+_MESSAGE_CHARACTERS = 300  # of a server's or a program's message
 _FENCE = re.compile(r"```[a-zA-Z]*\n(.*?)```", re.DOTALL)
-_STARTS = 200  # braces tried in one text: a model that writes more is not answering
+_MOST_BRACES = 200  # braces tried in one text: a model that writes more is not answering
 _T = TypeVar("_T")
 _Number = TypeVar("_Number", int, float)
 _decoder = json.JSONDecoder()
@@ -122,11 +122,11 @@ def address_of(name: JudgeName) -> str:
 
 def refusal(status: int, body: object, after: float | None = None) -> CompletionError:
     """Return the error for a refusal of a server: the status of HTTP, and its message."""
-    said = shown(body) if body else ""
+    message = shown(body) if body else ""
     words = {401: "the key is refused", 403: "it is forbidden", 404: "there is no such model or address"}
     problem = words.get(status, "too many requests" if status == 429 else "the server refused")
     return CompletionError(
-        f"{problem} (HTTP {status}){f': {said}' if said else ''}",
+        f"{problem} (HTTP {status}){f': {message}' if message else ''}",
         again=status >= 500 or status in _REFUSED_FOR_NOW,
         hopeless=status in _REFUSED_FOR_GOOD,
         after=after,
@@ -153,7 +153,7 @@ def is_loopback(url: str) -> bool:
 def shown(said: object) -> str:
     """Return a message of a server or a program: short, on one line, without secrets."""
     text = said if isinstance(said, str) else json.dumps(said, default=str) if isinstance(said, dict) else str(said)
-    return redact(" ".join(text.split()))[:_SHOWN].rstrip(".")
+    return redact(" ".join(text.split()))[:_MESSAGE_CHARACTERS].rstrip(".")
 
 
 # Answers
@@ -187,7 +187,7 @@ def _objects(text: str) -> Iterator[str]:
 def _loose(text: str) -> Iterator[str]:
     """Yield the JSON objects of the text that are not nested in another object."""
     at = text.find("{")
-    for _ in range(_STARTS):
+    for _ in range(_MOST_BRACES):
         if at < 0:
             return
         try:
@@ -200,7 +200,7 @@ def _loose(text: str) -> Iterator[str]:
 
 
 _OUTPUT_BYTES = 4 * ANSWER_BYTES  # events around an answer included
-_LAST = 300  # bytes of the output of a program that failed
+_ERROR_BYTES = 300  # of the output of a program that failed
 
 
 class CommandLineModel:
@@ -224,7 +224,7 @@ def whole(question: ModelQuestion) -> str:
 
 def ended(program: str, ran: Ran) -> CompletionError:
     """Return the error for a program that failed without a message that we know."""
-    last = shown((ran.err or ran.out).decode("utf-8", "replace")[-_LAST:])
+    last = shown((ran.err or ran.out).decode("utf-8", "replace")[-_ERROR_BYTES:])
     return CompletionError(f"{program} ended with code {ran.code}{f': {last}' if last else ''}", again=True, usd=None)
 
 

@@ -31,7 +31,7 @@ from knowbound.judge.models.completion import (
 )
 from knowbound.judge.names import JudgeName, Provider
 
-_READ = 1 << 16
+_CHUNK_BYTES = 1 << 16
 _OUTPUT_TOKENS = 1_000  # Anthropic's API requires a limit; an answer for a hook has a few words
 
 
@@ -49,9 +49,9 @@ class DirectModel:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies), _NoRedirects)
         try:
             with opener.open(request, timeout=seconds) as response:
-                return _completion(_read(response, end))
+                return _completion(_body(response, end))
         except urllib.error.HTTPError as error:
-            raise refusal(error.code, error.read(_READ).decode("utf-8", "replace")) from error
+            raise refusal(error.code, error.read(_CHUNK_BYTES).decode("utf-8", "replace")) from error
         except TimeoutError:
             raise CompletionError(f"no answer within {round(seconds, 2):g} seconds", again=True, usd=None) from None
         except (OSError, http.client.HTTPException) as error:
@@ -82,22 +82,22 @@ def _request(name: JudgeName, question: ModelQuestion) -> urllib.request.Request
         raise CompletionError(f"{server.key} is not set", hopeless=True)
     if not (key.isascii() and key.isprintable()):  # the library's error would show the key
         raise CompletionError(f"{server.key} has characters that no key has", hopeless=True)
-    asked: list[dict[str, str]] = [{"role": "user", "content": question.text}]
+    messages: list[dict[str, str]] = [{"role": "user", "content": question.text}]
     body: dict[str, object] = {"model": name.model}
     headers = {"content-type": "application/json", "user-agent": "knowbound"}
     if name.provider is Provider.ANTHROPIC:
-        body |= {"max_tokens": _OUTPUT_TOKENS, "system": question.instructions, "messages": asked}
+        body |= {"max_tokens": _OUTPUT_TOKENS, "system": question.instructions, "messages": messages}
         headers |= {"x-api-key": key, "anthropic-version": "2023-06-01"}
     else:
-        body |= {"messages": [{"role": "system", "content": question.instructions}, *asked]}
+        body |= {"messages": [{"role": "system", "content": question.instructions}, *messages]}
         headers |= {"authorization": f"Bearer {key}"} if key else {}
     return urllib.request.Request(base + server.path, msgspec.json.encode(body), headers)
 
 
-def _read(response: http.client.HTTPResponse, end: float) -> bytes:
+def _body(response: http.client.HTTPResponse, end: float) -> bytes:
     """Read the body, within the limits of time and size."""
     body = bytearray()
-    while part := response.read1(_READ):
+    while part := response.read1(_CHUNK_BYTES):
         body += part
         if len(body) > ANSWER_BYTES:
             raise CompletionError(f"the answer is longer than {ANSWER_BYTES} bytes", usd=None)
@@ -131,5 +131,5 @@ def _completion(body: bytes) -> Completion:
         answer = msgspec.json.decode(body, type=_Answer)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise CompletionError(f"the answer cannot be used: {shown(error)}", again=True, usd=None) from error
-    said = [part.text for part in answer.content] + [one.message.content or "" for one in answer.choices[:1]]
-    return Completion("".join(said), model=answer.model)
+    texts = [part.text for part in answer.content] + [choice.message.content or "" for choice in answer.choices[:1]]
+    return Completion("".join(texts), model=answer.model)

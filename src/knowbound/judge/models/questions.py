@@ -85,13 +85,15 @@ class OpenQuestion(Generic[_T]):
         """Return the next call: what is still open, and the problem of the last answer."""
         texts, schema, prompt = dict(self._texts), _inlined(msgspec.json.schema(self._type)), self.prompt
         if self._has_several:
-            lines = (msgspec.json.encode({"id": one.id, **one.shown}).decode("utf-8") for one in self._open.values())
-            texts["entries"] = "\n".join(lines)
+            shown = ({"id": entry.id, **entry.shown} for entry in self._open.values())
+            texts["entries"] = "\n".join(msgspec.json.encode(line).decode("utf-8") for line in shown)
             definitions = {name: schema.pop(name) for name in ("$defs",) if name in schema}
             listed = {"items": {"type": "array", "items": schema}}
             schema = {"type": "object", "properties": listed, "required": ["items"], **definitions}
         text = prompt.material(texts) + self.complaint
-        entries = tuple((one.id, one.key, one.source.session, one.source.project) for one in self._open.values())
+        entries = tuple(
+            (entry.id, entry.key, entry.source.session, entry.source.project) for entry in self._open.values()
+        )
         return ModelQuestion(prompt.name, texts, prompt.instructions, text, schema, prompt.version, entries)
 
     def take(self, text: str) -> str:
@@ -109,10 +111,11 @@ class OpenQuestion(Generic[_T]):
         """Return what an answer says about each entry, by its id."""
         if not self._has_several:
             return {"": msgspec.to_builtins(parse_answer(text, self._type))}
-        answers = [one for one in parse_answer(text, _Answers).items if isinstance(one, dict)]
-        return {str(one.get("id", "")): one for one in reversed(answers)}
+        answers = [answer for answer in parse_answer(text, _Answers).items if isinstance(answer, dict)]
+        return {str(answer.get("id", "")): answer for answer in reversed(answers)}  # of two with one id, the first
 
     def _taken(self, entry: AskedEntry, given: object) -> tuple[_T | None, str]:
+        """Return the value of what an answer says about an entry, or None and the problem."""
         if given is None:
             return None, "there is nothing about it"
         try:
@@ -130,12 +133,12 @@ class OpenQuestion(Generic[_T]):
 
     def results(self) -> dict[str, AskResult[_T]]:
         """Return the result of every entry by its key; the first one has the costs of the calls."""
-        found: dict[str, AskResult[_T]] = {}
+        results: dict[str, AskResult[_T]] = {}
         for at, entry in enumerate(self._entries):
-            value, own = self._values.get(entry.key), self._problems.get(entry.key) if entry.id else ""
+            value, entry_problem = self._values.get(entry.key), self._problems.get(entry.key) if entry.id else ""
             tally = self.tally if at == 0 else CallCosts()
-            found[entry.key] = tally.asked(value, "" if value is not None else own or self.problem)
-        return found
+            results[entry.key] = tally.asked(value, "" if value is not None else entry_problem or self.problem)
+        return results
 
 
 class CallCosts:
@@ -174,5 +177,5 @@ def _inlined(schema: dict[str, object]) -> dict[str, object]:
     top = str(schema.get("$ref", "")).rpartition("/")[2]
     if not isinstance(definitions, dict) or top not in definitions:
         return schema
-    rest = {name: one for name, one in definitions.items() if name != top}
+    rest = {name: definition for name, definition in definitions.items() if name != top}
     return {**definitions[top], **({"$defs": rest} if rest else {})}

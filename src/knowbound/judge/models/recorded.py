@@ -36,7 +36,7 @@ class Recorded:
 
     def answer(self, prompt: str, _model: str, sha256: str) -> bytes | None:
         """Return the recorded answer about this input."""
-        line = self._answers.get((_name(prompt), sha256))
+        line = self._answers.get((_prompt_name(prompt), sha256))
         return line.answer.encode() if line is not None and line.version in ("", prompt) else None
 
     def keep_answer(
@@ -50,23 +50,23 @@ class Recorded:
 
     def stale(self, prompt: str) -> tuple[int, int]:
         """Return how many lines about a prompt are of another version than this one, and how many there are."""
-        lines = [line for line in self._answers.values() if line.prompt == _name(prompt)]
+        lines = [line for line in self._answers.values() if line.prompt == _prompt_name(prompt)]
         return sum(line.version not in ("", prompt) for line in lines), len(lines)
 
 
-def _name(version: str) -> str:
+def _prompt_name(version: str) -> str:
     """Return the name of a prompt by its version: hedging for hedging-2-0123abcd."""
     return version.rsplit("-", 2)[0]
 
 
 def recording_hash(path: Path) -> str:
     """Return twelve hex digits that change with the file."""
-    return hashlib.sha256(_bytes(path)).hexdigest()[:12]
+    return hashlib.sha256(_file_content(path)).hexdigest()[:12]
 
 
 def _lines(path: Path) -> list[RecordedAnswer]:
     lines = []
-    for number, data in enumerate(_bytes(path).splitlines(), 1):
+    for number, data in enumerate(_file_content(path).splitlines(), 1):
         if not data.strip():
             continue
         try:
@@ -78,7 +78,7 @@ def _lines(path: Path) -> list[RecordedAnswer]:
     return lines
 
 
-def _bytes(path: Path) -> bytes:
+def _file_content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:

@@ -23,8 +23,8 @@ from knowbound.text.printable import both_ends
 from knowbound.text.redact import redact
 
 ITEMS = 20  # in one call
-_OF_AN_ITEM = 1_200  # characters, as many as are injected
-_LONGEST_CORRECTION, _LONGEST_REASON = 1_000, 300  # characters
+_ITEM_CHARACTERS = 1_200  # as many as are injected
+_CORRECTION_CHARACTERS, _REASON_CHARACTERS = 1_000, 300
 _PLAIN_ID = re.compile(r"[\w.:/@#+-]{1,80}", re.ASCII)
 
 
@@ -57,14 +57,16 @@ class ModelTurnJudge:
 
     def judge(self, turns: Sequence[JudgedTurn]) -> list[TurnVerdicts]:
         """Return one answer per turn, asking about several at once, and not about a turn without items."""
-        others = self._otherwise
-        seen = [others is None or self._may_see(turn.agent) for turn in turns]
-        by_model = iter(self._by_model([turn for turn, is_seen in zip(turns, seen, strict=True) if is_seen]))
-        hidden = [turn for turn, is_seen in zip(turns, seen, strict=True) if not is_seen]
-        by_others = iter(others.judge(hidden) if others is not None else ())
-        return [next(by_model if is_seen else by_others) for is_seen in seen]
+        otherwise = self._otherwise
+        allowed = [otherwise is None or self._may_see(turn.agent) for turn in turns]
+        visible = [turn for turn, is_allowed in zip(turns, allowed, strict=True) if is_allowed]
+        hidden = [turn for turn, is_allowed in zip(turns, allowed, strict=True) if not is_allowed]
+        by_model = iter(self._by_model(visible))
+        by_others = iter(otherwise.judge(hidden) if otherwise is not None else ())
+        return [next(by_model if is_allowed else by_others) for is_allowed in allowed]
 
     def _by_model(self, turns: Sequence[JudgedTurn]) -> list[TurnVerdicts]:
+        """Ask the model about these turns; what it may quote is the answer, the tool calls and the next message."""
         materials = [turn_material(turn, [item.content for item in turn.items]) for turn in turns]
         groups = [EntryGroup(entries_of(turn), material.texts) for turn, material in zip(turns, materials, strict=True)]
         quotable = {
@@ -84,31 +86,32 @@ class ModelTurnJudge:
     def _verdicts(self, turn: JudgedTurn, results: Sequence[AskResult[ItemAnswer]]) -> TurnVerdicts:
         pairs = list(zip(turn.items, results, strict=True))
         problem = next((result.problem for _, result in pairs if result.value is None), "")
-        found = tuple(self._verdict(item, result.value) for item, result in pairs if result.value is not None)
-        return TurnVerdicts(found, problem, known_sum(*(result.usd for result in results)))
+        verdicts = tuple(self._verdict(item, result.value) for item, result in pairs if result.value is not None)
+        return TurnVerdicts(verdicts, problem, known_sum(*(result.usd for result in results)))
 
-    def _verdict(self, item: JudgedItem, given: ItemAnswer) -> ItemVerdict:
+    def _verdict(self, item: JudgedItem, answer: ItemAnswer) -> ItemVerdict:
         return ItemVerdict(
             item=item.id,
-            on_topic=given.on_topic,
-            used=given.used,
-            contradicted=given.contradicted,
-            correction=given.correction.strip()[:_LONGEST_CORRECTION] if given.contradicted else "",
-            reason=given.reason.strip()[:_LONGEST_REASON],
+            on_topic=answer.on_topic,
+            used=answer.used,
+            contradicted=answer.contradicted,
+            correction=answer.correction.strip()[:_CORRECTION_CHARACTERS] if answer.contradicted else "",
+            reason=answer.reason.strip()[:_REASON_CHARACTERS],
             judge=self.version,
         )
 
 
 def entries_of(turn: JudgedTurn) -> list[AskedEntry]:
     """Return the items of a turn as they are asked about."""
-    # Not the windows, which depend on the other items: an item keeps its verdict when another one changes.
+    # The keys are of whole texts, not of what is shown of them, which depends on the other items: so an item keeps its
+    # verdict when another one changes.
     parts = {"prompt": turn.prompt, "answer": turn.response, "next_message": turn.next_message}
     parts["read_before"] = "\n".join(turn.read_before)
     parts["tool_calls"] = json.dumps(msgspec.to_builtins(turn.tool_calls), default=str)
     turn_key = input_hash(parts)
     entries = []
     for name, item in zip(item_names(turn), turn.items, strict=True):
-        content = both_ends(sendable(item.content), _OF_AN_ITEM, " […] ")
+        content = both_ends(sendable(item.content), _ITEM_CHARACTERS, " […] ")
         shown: dict[str, object] = {"content": content}
         if not item.is_whole:
             shown["only_its_beginning"] = True

@@ -12,7 +12,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import NamedTuple
 
-_MOST = 400  # values of one text: more are a table or a log
+_MOST_VALUES = 400  # values of one text: more are a table or a log
 
 
 class ValueKind(StrEnum):
@@ -95,21 +95,22 @@ _KEBAB = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+", re.I)
 def values_of(text: str) -> list[Value]:
     """The values of a text in their order."""
     found = (_value(match) for match in _VALUE.finditer(text))
-    return list(islice((value for value in found if value is not None), _MOST))
+    return list(islice((value for value in found if value is not None), _MOST_VALUES))
 
 
 def _value(match: re.Match[str]) -> Value | None:
     group, text = str(match.lastgroup), match.group()
     lower = text.lower().strip()
-    if group in _PLAIN:
-        kind, normal = _PLAIN[group]
+    if group in _NORMAL_FORMS:
+        kind, normal = _NORMAL_FORMS[group]
         return Value(kind, normal(lower), *match.span())
     parsed = {"amount": _amount, "chinese": _chinese_amount}.get(group)
-    known = parsed(lower) if parsed else _name(text, lower)
-    return None if known is None else Value(*known, *match.span())
+    kind_and_key = parsed(lower) if parsed else _name_or_word(text, lower)
+    return None if kind_and_key is None else Value(*kind_and_key, *match.span())
 
 
-def _name(text: str, lower: str) -> tuple[ValueKind, str] | None:
+def _name_or_word(text: str, lower: str) -> tuple[ValueKind, str] | None:
+    """Return a word as a day, a number or a name; None for any other word, and for "one", which often is no number."""
     if lower in _DAY_OF and len(lower) > 3:
         return ValueKind.DAY, _DAY_OF[lower]
     if lower in _WORDS:
@@ -137,6 +138,7 @@ def _chinese_amount(lower: str) -> tuple[ValueKind, str] | None:
 
 
 def _measured(count: float, unit: str) -> tuple[ValueKind, str]:
+    """Return an amount in seconds or bytes; without a known unit, as a number."""
     for table, kind in ((_SECONDS, ValueKind.DURATION), (_BYTES, ValueKind.SIZE)):
         if factor := table.get(unit) or table.get(unit.removesuffix("s")):
             return kind, f"{count * factor:.10g}"
@@ -152,7 +154,7 @@ def _float(number: str) -> float:
 
 
 # Groups of the pattern whose text needs one change at most.
-_PLAIN: dict[str, tuple[ValueKind, Callable[[str], str]]] = {
+_NORMAL_FORMS: dict[str, tuple[ValueKind, Callable[[str], str]]] = {
     "url": (ValueKind.PATH, lambda text: text.rstrip("/.,:;")),
     "path": (ValueKind.PATH, lambda text: text.strip("/").rstrip(".").removeprefix("./")),
     "date": (ValueKind.DATE, str),

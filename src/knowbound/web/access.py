@@ -27,9 +27,9 @@ from knowbound.errors import InputError
 from knowbound.language import translated
 
 _SESSION_HOURS = 24 * 7
-_TRIES, _TRY_SECONDS = 5, 60.0  # wrong passwords of a name or an address in this time
+_MOST_WRONG, _WRONG_SECONDS = 5, 60.0  # wrong passwords of a name or an address in this time
 _SCRYPT = {"n": 2**14, "r": 8, "p": 1, "dklen": 32}
-_PREFIX = "scrypt"
+_HASH_PREFIX = "scrypt"
 _LONGEST_PASSWORD = 1_000
 
 
@@ -55,7 +55,7 @@ class Visitor:
 
     user: str
     csrf: str  # has to come with every change
-    until: float
+    until: float  # time.time() at which the session ends
 
 
 class Access:
@@ -66,7 +66,7 @@ class Access:
         self._user, self._is_read_only = user, is_read_only
         self._links: set[str] = set()
         self._visitors: dict[str, Visitor] = {}
-        self._wrong: dict[str, deque[float]] = {}
+        self._wrong_times: dict[str, deque[float]] = {}
         self._lock = Lock()
 
     def may(self, right: Right) -> bool:
@@ -86,20 +86,20 @@ class Access:
             if _digest(token) not in self._links:
                 return None
             self._links.discard(_digest(token))
-        return self._admit(self._user)
+        return self._start_session(self._user)
 
     def sign_in(self, name: str, password: str, address: str) -> str | None:
         """Return the id of a session for the right password; None for a wrong one, or after too many wrong ones."""
-        if self.team is None or self._is_slowed(name, address):
+        if self.team is None or self._has_too_many_wrong(name, address):
             return None
-        known = self.team.hashes.get(name, "")
-        if len(password) <= _LONGEST_PASSWORD and is_password(password, known or _NOBODY) and known:
-            return self._admit(name)
+        stored_hash = self.team.hashes.get(name, "")
+        if len(password) <= _LONGEST_PASSWORD and is_password(password, stored_hash or _HASH_OF_NOBODY) and stored_hash:
+            return self._start_session(name)
         with self._lock:
             for key in (f"name {name}", f"address {address}"):
-                self._wrong.setdefault(key, deque(maxlen=_TRIES)).append(time.monotonic())
-            while len(self._wrong) > 10_000:
-                del self._wrong[next(iter(self._wrong))]
+                self._wrong_times.setdefault(key, deque(maxlen=_MOST_WRONG)).append(time.monotonic())
+            while len(self._wrong_times) > 10_000:  # whoever tries many names fills no memory
+                del self._wrong_times[next(iter(self._wrong_times))]
         return None
 
     def sign_out(self, session: str) -> None:
@@ -113,23 +113,24 @@ class Access:
             name = headers.get(self.team.header, "").strip()
             # The proxy has no session here: its token for changes belongs to the user's name.
             return Visitor(name, _digest(f"{self._secret}{name}"), 0) if name else None
-        found = self._visitors.get(_digest(session)) if session else None
-        return found if found is not None and found.until > time.time() else None
+        visitor = self._visitors.get(_digest(session)) if session else None
+        return visitor if visitor is not None and visitor.until > time.time() else None
 
-    def _admit(self, user: str) -> str:
+    def _start_session(self, user: str) -> str:
+        """Return the id of a new session of a user; sessions that ended are forgotten."""
         session = secrets.token_urlsafe(32)
         with self._lock:
             now = time.time()
-            self._visitors = {key: one for key, one in self._visitors.items() if one.until > now}
+            self._visitors = {key: visitor for key, visitor in self._visitors.items() if visitor.until > now}
             until = now + _SESSION_HOURS * 3600
             self._visitors[_digest(session)] = Visitor(user, secrets.token_urlsafe(32), until)
         return session
 
-    def _is_slowed(self, name: str, address: str) -> bool:
-        since = time.monotonic() - _TRY_SECONDS
+    def _has_too_many_wrong(self, name: str, address: str) -> bool:
+        since = time.monotonic() - _WRONG_SECONDS
         with self._lock:
-            tries = (self._wrong.get(key, ()) for key in (f"name {name}", f"address {address}"))
-            return any(sum(at > since for at in each) >= _TRIES for each in tries)
+            times_by_key = (self._wrong_times.get(key, ()) for key in (f"name {name}", f"address {address}"))
+            return any(sum(moment > since for moment in times) >= _MOST_WRONG for times in times_by_key)
 
     _secret = secrets.token_hex(32)
 
@@ -139,7 +140,7 @@ def _digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-def is_same(given: str, expected: str) -> bool:
+def is_same_secret(given: str, expected: str) -> bool:
     """Compare two secrets in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
 
@@ -150,15 +151,15 @@ def is_same(given: str, expected: str) -> bool:
 def password_hash(password: str) -> str:
     """Return the line with the hash of a password, for the file of users."""
     salt = secrets.token_bytes(16)
-    return "$".join((_PREFIX, *(base64.b64encode(one).decode() for one in (salt, _scrypt(password, salt)))))
+    return "$".join((_HASH_PREFIX, *(base64.b64encode(part).decode() for part in (salt, _scrypt(password, salt)))))
 
 
-def is_password(password: str, kept: str) -> bool:
+def is_password(password: str, stored_hash: str) -> bool:
     """Report whether a password matches a hash."""
     try:
-        prefix, salt, digest = kept.split("$")
+        prefix, salt, digest = stored_hash.split("$")
         given = _scrypt(password, base64.b64decode(salt, validate=True))
-        return prefix == _PREFIX and hmac.compare_digest(given, base64.b64decode(digest, validate=True))
+        return prefix == _HASH_PREFIX and hmac.compare_digest(given, base64.b64decode(digest, validate=True))
     except ValueError:
         return False
 
@@ -167,7 +168,7 @@ def _scrypt(password: str, salt: bytes) -> bytes:
     return hashlib.scrypt(password.encode("utf-8", "replace"), salt=salt, **_SCRYPT)
 
 
-_NOBODY = password_hash(secrets.token_hex(16))  # an unknown name takes as long as a wrong password
+_HASH_OF_NOBODY = password_hash(secrets.token_hex(16))  # an unknown name takes as long as a wrong password
 
 
 def read_users(path: Path) -> dict[str, str]:
@@ -178,14 +179,14 @@ def read_users(path: Path) -> dict[str, str]:
         raise InputError("no-such-path", f"Cannot read {path}: {error}.") from error
     users = {}
     for number, line in enumerate(lines, 1):
-        name, colon, kept = line.strip().partition(":")
+        name, colon, stored_hash = line.strip().partition(":")
         if not line.strip() or line.startswith("#"):
             continue
-        if not (name and colon and kept.startswith(f"{_PREFIX}$") and kept.count("$") == 2):
+        if not (name and colon and stored_hash.startswith(f"{_HASH_PREFIX}$") and stored_hash.count("$") == 2):
             raise InputError(
                 "wrong-users", f"{path}:{number} is not NAME:HASH. A hash is made by: knowbound serve --hash-password"
             )
-        users[name] = kept
+        users[name] = stored_hash
     return users
 
 
@@ -205,8 +206,8 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-_OPEN = ("/open/", "/assets/", "/sign-in", "/closed")  # without a session
-_SAFE = ("GET", "HEAD")
+_PATHS_WITHOUT_SESSION = ("/open/", "/assets/", "/sign-in", "/closed")  # without a session
+_READING_METHODS = ("GET", "HEAD")
 
 
 class Guard:
@@ -237,7 +238,7 @@ class Guard:
         session = cookies_of(headers).get(self._cookie, "")
         client = scope.get("client")
         visitor = self._access.visitor(session, client[0] if client else "", headers)
-        if visitor is None and not scope["path"].startswith(_OPEN):
+        if visitor is None and not scope["path"].startswith(_PATHS_WITHOUT_SESSION):
             place = "/sign-in" if self._access.team is not None else "/closed"
             await RedirectResponse(place, 303)(scope, receive, guarded)
             return
@@ -249,7 +250,8 @@ class Guard:
         host = headers.get("host", "").lower()
         if host not in self._hosts:
             return "The studio does not answer to this host name."
-        is_safe = scope["method"] in _SAFE
+        is_safe = scope["method"] in _READING_METHODS
+        # Another site may link to a page here, and may load nothing else from it.
         site = headers.get("sec-fetch-site", "none")
         if site not in ("same-origin", "none") and not (is_safe and headers.get("sec-fetch-mode") == "navigate"
                                                         and headers.get("sec-fetch-dest") == "document"):  # fmt: skip
@@ -262,6 +264,6 @@ class Guard:
 def cookies_of(headers: Headers) -> dict[str, str]:
     """Return the cookies of a request; none if they cannot be read."""
     try:
-        return {name: one.value for name, one in SimpleCookie(headers.get("cookie", "")).items()}
+        return {name: cookie.value for name, cookie in SimpleCookie(headers.get("cookie", "")).items()}
     except CookieError:
         return {}

@@ -21,16 +21,16 @@ from starlette.routing import Route
 from knowbound import __version__
 from knowbound.errors import DEFECT, KnowboundError
 from knowbound.language import LANGUAGES, translated, use_here
-from knowbound.web.access import Guard, Visitor, cookies_of, is_same
+from knowbound.web.access import Guard, Visitor, cookies_of, is_same_secret
 from knowbound.web.pages import studio_pages
 from knowbound.web.rendering import asset_bytes, rendered, sentences
 from knowbound.web.studio import Asked, Goto, Plain, Shown, Studio, StudioPage, View
 
 THEMES = ("light", "dark")
 _LANGUAGE, _THEME = "knowbound_language", "knowbound_theme"
-_LONGEST_FORM = 2_000_000  # bytes
-_YEAR = 365 * 24 * 3600
-_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_LONGEST_FORM_BYTES = 2_000_000  # bytes
+_YEAR_SECONDS = 365 * 24 * 3600
+_MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
 def application(studio: Studio, hosts: frozenset[str], cookie: str, language: str = "en") -> Starlette:
@@ -55,12 +55,18 @@ def application(studio: Studio, hosts: frozenset[str], cookie: str, language: st
         Route("/events", answers.events),
     ]
     for page in studio_pages():
-        routes += [Route(path, answers.shows(page, view)) for path, view in page.views.items()]
-        routes += [Route(path, answers.makes(page, one), methods=["POST"]) for path, one in page.changes.items()]
+        routes += [Route(path, answers.show_page(page, view)) for path, view in page.views.items()]
+        routes += [
+            Route(path, answers.make_change(page, change), methods=["POST"]) for path, change in page.changes.items()
+        ]
     return Starlette(
         routes=routes,
         middleware=[Middleware(Guard, access=studio.access, hosts=hosts, cookie=cookie)],
-        exception_handlers={HTTPException: answers.not_there, KnowboundError: answers.wrong, Exception: answers.defect},
+        exception_handlers={
+            HTTPException: answers.no_such_page,
+            KnowboundError: answers.user_error,
+            Exception: answers.defect,
+        },
         lifespan=running,
     )
 
@@ -76,8 +82,9 @@ class _Answers:
     async def open(self, request: Request) -> Response:
         """Exchange the token of a link for a session, and lead away from the address that has the token."""
         purpose = request.headers.get("sec-purpose", request.headers.get("purpose", ""))
-        is_look = request.method != "GET" or "prefetch" in purpose
-        session = None if is_look else self._studio.access.redeem(request.path_params["token"])
+        # A browser that only looks ahead must not use up the link.
+        is_preview = request.method != "GET" or "prefetch" in purpose
+        session = None if is_preview else self._studio.access.redeem(request.path_params["token"])
         if session is None:
             return RedirectResponse("/" if request.scope["knowbound.visitor"] else "/closed", 303)
         return self._with_session(RedirectResponse("/", 303), session, request)
@@ -88,22 +95,22 @@ class _Answers:
 
     async def sign_in(self, request: Request) -> Response:
         """Show the form for a name and a password, and check them."""
-        access, wrong = self._studio.access, False
+        access, is_wrong = self._studio.access, False
         if access.team is None or not access.team.hashes:
             return RedirectResponse("/" if request.scope["knowbound.visitor"] else "/closed", 303)
         if request.method == "POST":
             form = await _form(request)
             address = request.client.host if request.client else ""
-            given = form.get("name", ""), form.get("password", ""), address
-            session = await run_in_threadpool(access.sign_in, *given)
+            credentials = form.get("name", ""), form.get("password", ""), address
+            session = await run_in_threadpool(access.sign_in, *credentials)
             if session is not None:
                 return self._with_session(RedirectResponse("/", 303), session, request)
-            wrong = True
-        return await self._html(request, "sign_in.html", {"wrong": wrong}, None, 401 if wrong else 200)
+            is_wrong = True
+        return await self._html(request, "sign_in.html", {"wrong": is_wrong}, None, 401 if is_wrong else 200)
 
     async def sign_out(self, request: Request) -> Response:
         """End the session."""
-        _checked_csrf(request, await _form(request))
+        _check_csrf(request, await _form(request))
         self._studio.access.sign_out(request.scope["knowbound.session"])
         answer = RedirectResponse("/closed", 303)
         answer.delete_cookie(self._cookie)
@@ -117,14 +124,14 @@ class _Answers:
     async def preferences(self, request: Request) -> Response:
         """Remember the colours and the language of this browser."""
         form = await _form(request)
-        _checked_csrf(request, form)
-        back = urlsplit(request.headers.get("referer", "/"))
-        answer = RedirectResponse((back.path or "/") + (f"?{back.query}" if back.query else ""), 303)
+        _check_csrf(request, form)
+        came_from = urlsplit(request.headers.get("referer", "/"))
+        answer = RedirectResponse((came_from.path or "/") + (f"?{came_from.query}" if came_from.query else ""), 303)
         for name, value, known in ((_THEME, form.get("theme"), THEMES), (_LANGUAGE, form.get("language"), LANGUAGES)):
             if value == "":
                 answer.delete_cookie(name)
             elif value in known:
-                answer.set_cookie(name, value, max_age=_YEAR, httponly=True, samesite="strict")
+                answer.set_cookie(name, value, max_age=_YEAR_SECONDS, httponly=True, samesite="strict")
         return answer
 
     async def events(self, _: Request) -> Response:
@@ -133,7 +140,7 @@ class _Answers:
 
     # The pages
 
-    def shows(self, page: StudioPage, view: View) -> Callable[[Request], Any]:
+    def show_page(self, page: StudioPage, view: View) -> Callable[[Request], Any]:
         """Return the answer of an address that shows something."""
 
         async def answer(request: Request) -> Response:
@@ -143,13 +150,13 @@ class _Answers:
 
         return answer
 
-    def makes(self, page: StudioPage, change: View) -> Callable[[Request], Any]:
+    def make_change(self, page: StudioPage, change: View) -> Callable[[Request], Any]:
         """Return the answer of an address that changes something."""
 
         async def answer(request: Request) -> Response:
             visitor: Visitor = request.scope["knowbound.visitor"]
             form = await _form(request)
-            _checked_csrf(request, form)
+            _check_csrf(request, form)
             if not self._studio.access.may(page.right):
                 raise HTTPException(403, "This studio is read-only.")
             asked = Asked(self._studio, visitor.user, request.path_params, dict(request.query_params), form)
@@ -161,27 +168,31 @@ class _Answers:
         return answer
 
     async def _answer(self, request: Request, page: StudioPage, view: View, asked: Asked) -> Response:
-        found = await run_in_threadpool(partial(self._made, request, page, view, asked))
-        if isinstance(found, Goto):
-            return RedirectResponse(found.path, 303)
-        if isinstance(found, Plain):
-            return PlainTextResponse(found.text)
-        return HTMLResponse(found[0], found[1])
+        """Answer a request with what a view makes of it: another address, plain text or a page."""
+        made = await run_in_threadpool(partial(self._view_answer, request, page, view, asked))
+        if isinstance(made, Goto):
+            return RedirectResponse(made.path, 303)
+        if isinstance(made, Plain):
+            return PlainTextResponse(made.text)
+        html, status = made
+        return HTMLResponse(html, status)
 
-    def _made(self, request: Request, page: StudioPage, view: View, asked: Asked) -> Goto | Plain | tuple[str, int]:
-        """Make a page in a thread: what it reads may wait for a file."""
+    def _view_answer(
+        self, request: Request, page: StudioPage, view: View, asked: Asked
+    ) -> Goto | Plain | tuple[str, int]:
+        """Return the answer of a view, a page as HTML with its status. Runs in a thread: a view may wait for a file."""
         use_here(sentences(self._language_of(request)))
         shown = view(asked)
         if not isinstance(shown, Shown):
             return shown
-        return self._text(request, shown.template, shown.values, page), shown.status
+        return self._rendered(request, shown.template, shown.values, page), shown.status
 
     async def _html(
         self, request: Request, template: str, values: dict[str, Any], page: StudioPage | None, status: int = 200
     ) -> Response:
-        return HTMLResponse(await run_in_threadpool(self._text, request, template, values, page), status)
+        return HTMLResponse(await run_in_threadpool(self._rendered, request, template, values, page), status)
 
-    def _text(self, request: Request, template: str, values: Any, page: StudioPage | None) -> str:
+    def _rendered(self, request: Request, template: str, values: Any, page: StudioPage | None) -> str:
         visitor, language = request.scope.get("knowbound.visitor"), self._language_of(request)
         theme = cookies_of(request.headers).get(_THEME, "")
         use_here(sentences(language))
@@ -208,14 +219,14 @@ class _Answers:
 
     # What went wrong
 
-    async def not_there(self, request: Request, error: Exception) -> Response:
+    async def no_such_page(self, request: Request, error: Exception) -> Response:
         """Show that there is no such page, or that it may not be used so."""
         status = error.status_code if isinstance(error, HTTPException) else 404
-        said = error.detail if isinstance(error, HTTPException) and status not in (404, 405) else ""
-        values = {"headline": "There is no such page." if status == 404 else said or "This cannot be done here."}
+        reason = error.detail if isinstance(error, HTTPException) and status not in (404, 405) else ""
+        values = {"headline": "There is no such page." if status == 404 else reason or "This cannot be done here."}
         return await self._html(request, "wrong.html", values | {"said": "", "slug": ""}, None, status)
 
-    async def wrong(self, request: Request, error: Exception) -> Response:
+    async def user_error(self, request: Request, error: Exception) -> Response:
         """Show an error that the visitor can act on, with its next step."""
         slug = error.slug if isinstance(error, KnowboundError) else ""
         values = {"headline": "That did not work.", "said": str(error.args[0]), "slug": slug}
@@ -223,23 +234,23 @@ class _Answers:
 
     async def defect(self, request: Request, error: Exception) -> Response:
         """Show that something is wrong with us. Starlette raises the error again, for the log."""
-        said = f"{type(error).__name__}" if not os.environ.get("KNOWBOUND_TRACEBACK") else f"{error!r}"
-        values = {"headline": "A defect of ours.", "said": said, "slug": f"exit {DEFECT}"}
+        shown_error = f"{type(error).__name__}" if not os.environ.get("KNOWBOUND_TRACEBACK") else f"{error!r}"
+        values = {"headline": "A defect of ours.", "said": shown_error, "slug": f"exit {DEFECT}"}
         return await self._html(request, "wrong.html", values, None, 500)
 
 
 async def asset(request: Request) -> Response:
     """Answer with a file that comes with the pages. `v` in the address changes with every version."""
     name = request.path_params["name"]
-    found = asset_bytes(name)
-    if found is None:
+    content = asset_bytes(name)
+    if content is None:
         raise HTTPException(404)
     if name == "icon.svg" and (count := request.query_params.get("n", "")).isdecimal() and count != "0":
         shown = count if len(count) < 3 else "99"
         badge = f'<circle cx="46" cy="18" r="18" fill="#a3231b"/><text x="46" y="26" class="n">{shown}</text></svg>'
-        found = found.replace(b"</svg>", badge.encode())
-    keep = "max-age=31536000, immutable" if request.query_params.get("v") == __version__ else "no-cache"
-    return Response(found, media_type=_TYPES[name.rpartition(".")[2]], headers={"Cache-Control": keep})
+        content = content.replace(b"</svg>", badge.encode())
+    caching = "max-age=31536000, immutable" if request.query_params.get("v") == __version__ else "no-cache"
+    return Response(content, media_type=_MEDIA_TYPES[name.rpartition(".")[2]], headers={"Cache-Control": caching})
 
 
 async def _form(request: Request) -> dict[str, str]:
@@ -249,13 +260,14 @@ async def _form(request: Request) -> dict[str, str]:
     body = b""
     async for chunk in request.stream():
         body += chunk
-        if len(body) > _LONGEST_FORM:
+        if len(body) > _LONGEST_FORM_BYTES:
             raise HTTPException(413, translated("This form is too long."))
     fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=100)
     return {name: values[-1] for name, values in fields.items()}
 
 
-def _checked_csrf(request: Request, form: dict[str, str]) -> None:
+def _check_csrf(request: Request, form: dict[str, str]) -> None:
+    """Raise HTTPException unless the form has the token of the visitor's session."""
     visitor: Visitor | None = request.scope["knowbound.visitor"]
-    if visitor is None or not is_same(form.get("csrf", ""), visitor.csrf):
+    if visitor is None or not is_same_secret(form.get("csrf", ""), visitor.csrf):
         raise HTTPException(403, "This form is of an earlier session. Load the page again.")

@@ -47,7 +47,7 @@ _MEASURED = (
     ("Round the tax of a credit note.", 4, True, False, True),
 )
 _DAYS = 28
-_SAID = "Tax is rounded half up for each line of an invoice, never for its total."
+_CONTRADICTION = "Tax is rounded half up for each line of an invoice, never for its total."
 _SAMPLES = """\
 - sample_id: place-an-order
   prompt: Which request places an order?
@@ -62,7 +62,7 @@ _SAMPLES = """\
 - sample_id: refund-limit
   prompt: Who approves a refund above the limit?
 """
-_LATER = ("docs/notifier.md", "docs/orders-api.md")  # written between the two evaluations
+_WRITTEN_LATER = ("docs/notifier.md", "docs/orders-api.md")  # written between the two evaluations
 
 
 class StudioDemo(NamedTuple):
@@ -97,43 +97,44 @@ def lay_out_demo(home: Path) -> StudioDemo:
                     item.item.content: item.item for item in items_page(connection, ItemFilter.ALL, "", "", 50).items
                 }
         with closing(open_quality_log(settings)) as log:
-            for turn in _measured([items[content] for content in _ITEMS]):
+            for turn in _invented_turns([items[content] for content in _ITEMS]):
                 log.put(turn)
             roll_up(log, ())
-        _evaluate(settings)
+        _evaluate_twice(settings)
     return StudioDemo(settings, [TRACES], environ)
 
 
-def _measured(items: Sequence[Item]) -> Iterator[QualityTurn]:
+def _invented_turns(items: Sequence[Item]) -> Iterator[QualityTurn]:
     """Yield the invented turns of the last four weeks; in the older half less of what is injected is of use."""
     today = datetime.now(UTC)
-    for ago in range(_DAYS, 0, -1):
+    for days_ago in range(_DAYS, 0, -1):
         for at, (prompt, number, on_topic, used, contradicted) in enumerate(_MEASURED):
-            if (contradicted and ago not in (4, 11)) or (not contradicted and (ago + at) % 3 == 0):
+            # A contradiction is on two days only; of the others about a third is left out.
+            if (contradicted and days_ago not in (4, 11)) or (not contradicted and (days_ago + at) % 3 == 0):
                 continue
-            is_old, item = ago > _DAYS // 2, items[number]
+            is_old, item = days_ago > _DAYS // 2, items[number]
             verdict = ItemVerdict(
                 item.id, on_topic and not (is_old and at == 0), used and not (is_old and at % 2 == 0), contradicted,
-                _SAID if contradicted else "", judge="demo",
+                _CONTRADICTION if contradicted else "", judge="demo",
             )  # fmt: skip
             content = item.content
-            time = (today - timedelta(days=ago)).strftime(f"%Y-%m-%dT{9 + at:02}:10:00Z")
+            time = (today - timedelta(days=days_ago)).strftime(f"%Y-%m-%dT{9 + at:02}:10:00Z")
             yield QualityTurn(
-                f"demo-{ago}", f"turn-{at}", time, "claude-code", user_prompt=prompt, judge="demo", scored_at=time,
+                f"demo-{days_ago}", f"turn-{at}", time, "claude-code", user_prompt=prompt, judge="demo", scored_at=time,
                 injected_items=(LoggedItem(item.id, "sqlite", content, len(content), content_sha=item.content_sha,
                                             verdict=verdict),),
                 injected_tokens=estimated_tokens(content), prompt_ms=21.0 + at, stop_ms=9.0,
             )  # fmt: skip
 
 
-def _evaluate(settings: Settings) -> None:
+def _evaluate_twice(settings: Settings) -> None:
     """Evaluate the test set twice: before and after two of the documents were written."""
     path = settings.root / "eval-samples.yaml"
     path.write_text(_SAMPLES, "utf-8")
     plan = EvalPlan(load_samples(path, settings.root))
-    for name in _LATER:
+    for name in _WRITTEN_LATER:
         (settings.root / name).unlink()
     evaluate(plan, settings)
-    for name in _LATER:
+    for name in _WRITTEN_LATER:
         shutil.copy(PROJECT / name, settings.root / name)
     evaluate(plan, settings)

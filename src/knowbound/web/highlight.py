@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import PurePosixPath
 
-_LONGEST = 60_000  # characters in colours; the rest is plain
+_LONGEST_CODE = 60_000  # characters in colours; the rest is plain
 _HASH, _SLASH, _DASH = r"#[^\n]*", r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/", r"--[^\n]*"
 _FAMILIES = {
     "python": (_HASH, "False None True and as assert async await break case class continue def del elif else except "
@@ -35,20 +35,24 @@ _FAMILIES = {
             "update values view when where with"),
     "data": (_HASH, "false no null on off true yes"),
 }  # fmt: skip
-_NAMES = {
+_NAMES_OF_FAMILY = {
     "python": "py pyi python", "script": "js jsx mjs cjs ts tsx javascript typescript java kt swift", "rust": "rs rust",
     "go": "go", "c": "c h cc cpp hpp cs m", "shell": "sh bash zsh console shell mk makefile dockerfile",
     "sql": "sql", "data": "json jsonl yaml yml toml ini cfg conf",
 }  # fmt: skip
-_FAMILY = {name: family for family, names in _NAMES.items() for name in names.split()}
+_FAMILY_OF_NAME = {name: family for family, names in _NAMES_OF_FAMILY.items() for name in names.split()}
 _STRING = r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`(?:[^`\\\n]|\\.)*`'
 _PATTERNS: dict[str, re.Pattern[str]] = {}
 
 
 def family_of(name: str) -> str:
     """Return the family of a language's name or of a path; "" if none is known."""
-    low = name.lower()
-    return _FAMILY.get(low) or _FAMILY.get(PurePosixPath(low).suffix[1:]) or _FAMILY.get(PurePosixPath(low).name, "")
+    lower = name.lower()
+    return (
+        _FAMILY_OF_NAME.get(lower)
+        or _FAMILY_OF_NAME.get(PurePosixPath(lower).suffix[1:])
+        or _FAMILY_OF_NAME.get(PurePosixPath(lower).name, "")
+    )
 
 
 def highlighted(code: str, language: str) -> str:
@@ -56,16 +60,16 @@ def highlighted(code: str, language: str) -> str:
     family = family_of(language)
     if not family:
         return escape(code)
-    return "".join(_pieces(code[:_LONGEST], family)) + escape(code[_LONGEST:])
+    return "".join(_coloured(code[:_LONGEST_CODE], family)) + escape(code[_LONGEST_CODE:])
 
 
-def _pieces(code: str, family: str) -> Iterator[str]:
-    at = 0
-    for found in _pattern(family).finditer(code):
-        yield escape(code[at : found.start()])
-        yield f'<span class="{found.lastgroup}">{escape(found[0])}</span>'
-        at = found.end()
-    yield escape(code[at:])
+def _coloured(code: str, family: str) -> Iterator[str]:
+    end = 0
+    for token in _pattern(family).finditer(code):
+        yield escape(code[end : token.start()])
+        yield f'<span class="{token.lastgroup}">{escape(token[0])}</span>'
+        end = token.end()
+    yield escape(code[end:])
 
 
 def _pattern(family: str) -> re.Pattern[str]:

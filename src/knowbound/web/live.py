@@ -25,12 +25,12 @@ from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import scan
 from knowbound.traces.sessions import places_of_agents
 
-_LOOK_SECONDS = 2.0  # between two looks at the traces, at least
-_SHARE = 20  # of the time goes into looking and reading at most 1 in this many parts, but for the first time
-_MOST_SECONDS = 120.0
+_LEAST_PAUSE_SECONDS = 2.0  # between two looks at the traces, at least
+_PAUSE_FACTOR = 20  # a pause takes so many times as long as the looking and reading before it
+_MOST_PAUSE_SECONDS = 120.0
 _KEEP_ALIVE_SECONDS = 20.0  # a proxy closes a connection that is silent
-_LONGEST_LINE = 1 << 16
-_SAY_SECONDS = 0.2  # between two lines of the process that reads
+_LONGEST_LINE_BYTES = 1 << 16
+_PROGRESS_SECONDS = 0.2  # between two lines of the process that reads
 
 
 class Pulse(msgspec.Struct, frozen=True):
@@ -66,22 +66,22 @@ class Live:
 
     async def watch(self) -> None:
         """Look for changes until the task is cancelled."""
-        traces = stored = ""
+        last_traces = last_stores = ""
         try:
             while True:
                 began, is_woken = time.monotonic(), self._wake.is_set()
                 self._wake.clear()
                 if self._reads:
-                    now = await asyncio.to_thread(self._traces)
-                    if now != traces or is_woken:
-                        traces = now
+                    traces = await asyncio.to_thread(self._traces_fingerprint)
+                    if traces != last_traces or is_woken:
+                        last_traces = traces
                         await self._read()
-                if (kept := self._stored()) != stored:
-                    stored = kept
-                    self._tell(version=self.pulse.version + 1)
+                if (stores := self._stores_fingerprint()) != last_stores:
+                    last_stores = stores
+                    self._publish(version=self.pulse.version + 1)
                 took = time.monotonic() - began
                 with suppress(TimeoutError):
-                    pause = min(_MOST_SECONDS, max(_LOOK_SECONDS, _SHARE * took))
+                    pause = min(_MOST_PAUSE_SECONDS, max(_LEAST_PAUSE_SECONDS, _PAUSE_FACTOR * took))
                     await asyncio.wait_for(self._wake.wait(), pause)
         finally:
             if self._process is not None and self._process.returncode is None:
@@ -105,27 +105,28 @@ class Live:
             except TimeoutError:
                 yield ": still here\n\n"
 
-    def _tell(self, **fields: object) -> None:
+    def _publish(self, **fields: object) -> None:
+        """Change the pulse, and wake the pages that wait for a change."""
         self.pulse = msgspec.structs.replace(self.pulse, **fields)
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def _traces(self) -> str:
+    def _traces_fingerprint(self) -> str:
         files, _ = scan([Path(path) for path in self._plan.paths] or places_of_agents()[1])
-        return digest_of(f"{one.path}|{one.size}|{one.mtime_ns}" for one in files)
+        return digest_of(f"{file.path}|{file.size}|{file.mtime_ns}" for file in files)
 
-    def _stored(self) -> str:
-        found = []
+    def _stores_fingerprint(self) -> str:
+        states = []
         for name in (FINDINGS, INDEX, ITEMS):
             for ending in ("", "-wal"):
                 with suppress(OSError):
                     info = (self._home / f"{name}{ending}").stat()
-                    found.append(f"{name}{ending}|{info.st_size}|{info.st_mtime_ns}")
-        return " ".join(found)
+                    states.append(f"{name}{ending}|{info.st_size}|{info.st_mtime_ns}")
+        return " ".join(states)
 
     async def _read(self) -> None:
         """Run the reading process, and pass on how far it is."""
-        self._tell(is_reading=True, read=0, of=0)
+        self._publish(is_reading=True, read=0, of=0)
         problem = ""
         try:
             self._process = await asyncio.create_subprocess_exec(
@@ -134,19 +135,19 @@ class Live:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
                 env=os.environ | self._environ,
-                limit=_LONGEST_LINE,
+                limit=_LONGEST_LINE_BYTES,
             )
             assert self._process.stdout is not None
             async for line in self._process.stdout:
                 with suppress(msgspec.MsgspecError):
-                    said = msgspec.json.decode(line, type=ReadingState)
-                    problem = said.problem or problem
-                    self._tell(read=said.read, of=said.of)
+                    state = msgspec.json.decode(line, type=ReadingState)
+                    problem = state.problem or problem
+                    self._publish(read=state.read, of=state.of)
             if await self._process.wait() and not problem:
                 problem = "The process that reads sessions ended early."
         except OSError as error:
             problem = f"The process that reads sessions could not be started: {error.strerror or error}."
-        self._tell(is_reading=False, problem=problem, was_read=True, version=self.pulse.version + 1)
+        self._publish(is_reading=False, problem=problem, was_read=True, version=self.pulse.version + 1)
 
 
 class ReadingState(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -161,14 +162,14 @@ class ReadingState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def read(plan: ReadingPlan) -> ReadingState:
-    """Read what changed, and return how that ended; the way there is written to stdout."""
-    said = 0.0
+    """Read what changed, and return how that ended; progress is written to stdout meanwhile."""
+    last_written = 0.0
 
     def progress(done: int, of: int) -> None:
-        nonlocal said
-        if time.monotonic() - said > _SAY_SECONDS:
-            said = time.monotonic()
-            _say(ReadingState(done, of))
+        nonlocal last_written
+        if time.monotonic() - last_written > _PROGRESS_SECONDS:
+            last_written = time.monotonic()
+            _write_state(ReadingState(done, of))
 
     root, paths = Path(plan.root), [Path(path) for path in plan.paths]
     try:
@@ -179,10 +180,10 @@ def read(plan: ReadingPlan) -> ReadingState:
     return ReadingState()
 
 
-def _say(state: ReadingState) -> None:
+def _write_state(state: ReadingState) -> None:
     sys.stdout.write(msgspec.json.encode(state).decode() + "\n")
     sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    _say(read(msgspec.json.decode(sys.argv[1], type=ReadingPlan)))
+    _write_state(read(msgspec.json.decode(sys.argv[1], type=ReadingPlan)))

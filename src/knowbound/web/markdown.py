@@ -20,15 +20,19 @@ from knowbound.report.formats.plain import printable
 from knowbound.web.highlight import highlighted
 
 _parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}).enable(["table", "strikethrough"])
-_LONGEST = 60_000  # characters that are parsed
-_PLAIN = {
+_LONGEST_TEXT = 60_000  # characters that are parsed
+_ELEMENTS = {
     "paragraph": "p", "bullet_list": "ul", "ordered_list": "ol", "list_item": "li", "blockquote": "blockquote",
     "strong": "strong", "em": "em", "s": "s", "table": "table", "thead": "thead", "tbody": "tbody", "tr": "tr",
     "th": "th", "td": "td",
 }  # fmt: skip
-_OPEN, _END, _CLOSE = "\u2e26", "\u2e27", "\u2e29"  # around the number of a mark, and after its text: punctuation
-_MARK = re.compile(f"{_OPEN}(\\d+){_END}|{_CLOSE}")
-_PRIVATE = re.compile(f"[{_OPEN}{_END}{_CLOSE}]")
+_MARK_OPEN, _NUMBER_END, _MARK_CLOSE = (
+    "\u2e26",
+    "\u2e27",
+    "\u2e29",
+)  # around the number of a mark, and after its text: punctuation
+_MARK = re.compile(f"{_MARK_OPEN}(\\d+){_NUMBER_END}|{_MARK_CLOSE}")
+_MARK_SIGNS = re.compile(f"[{_MARK_OPEN}{_NUMBER_END}{_MARK_CLOSE}]")
 
 
 class TextMark(NamedTuple):
@@ -42,16 +46,17 @@ class TextMark(NamedTuple):
 
 def markdown_html(text: str, marks: Sequence[TextMark] = (), *, heading: int = 3) -> str:
     """Return the text as markup; headings begin at this level. Marks must not overlap."""
-    cut = len(text) - _LONGEST
-    parsed = _parser.parse(_with_marks(_PRIVATE.sub(" ", text)[:_LONGEST], marks))
+    cut = len(text) - _LONGEST_TEXT
+    parsed = _parser.parse(_with_marks(_MARK_SIGNS.sub(" ", text)[:_LONGEST_TEXT], marks))
     more = f'<p class="soft">{escape(say("{:,} more characters", cut))}</p>' if cut > 0 else ""
     return "".join(_Writer(marks, heading).blocks(parsed)) + more
 
 
 def _with_marks(text: str, marks: Sequence[TextMark]) -> str:
+    """Return the text with signs around each mark, which the parser leaves in place."""
     parts, at = [], 0
     for number, mark in enumerate(marks):
-        parts += [text[at : mark.start], f"{_OPEN}{number}{_END}", text[mark.start : mark.end], _CLOSE]
+        parts += [text[at : mark.start], f"{_MARK_OPEN}{number}{_NUMBER_END}", text[mark.start : mark.end], _MARK_CLOSE]
         at = mark.end
     return "".join([*parts, text[at:]])
 
@@ -64,14 +69,15 @@ class _Writer:
         self._open: TextMark | None = None
 
     def blocks(self, tokens: Sequence[Token]) -> Iterator[str]:
+        """Yield the markup of the tokens."""
         for token in tokens:
             kind = token.type.removesuffix("_open").removesuffix("_close")
             closes = "/" if token.nesting < 0 else ""
             if token.type == "inline":
                 yield from self._inline(token.children or ())
-            elif kind in _PLAIN:
+            elif kind in _ELEMENTS:
                 if not token.hidden:
-                    yield f"<{closes}{_PLAIN[kind]}>"
+                    yield f"<{closes}{_ELEMENTS[kind]}>"
             elif kind == "heading":
                 yield f"<{closes}h{min(6, self._heading + int(token.tag[1]) - 1)}>"
             elif kind in ("fence", "code_block"):
@@ -103,24 +109,24 @@ class _Writer:
                         yield "</a>"
                 case "image":
                     yield f'<span class="soft">[{self._text(token.content)}]</span>'
-                case _ if kind in _PLAIN:
-                    yield f"<{'/' if token.nesting < 0 else ''}{_PLAIN[kind]}>"
+                case _ if kind in _ELEMENTS:
+                    yield f"<{'/' if token.nesting < 0 else ''}{_ELEMENTS[kind]}>"
                 case _:
                     yield self._text(token.content)
 
     def _text(self, text: str, within: Callable[[str], str] = str) -> str:
         """Return a text with its marks; each piece of a mark is wrapped alone."""
-        found, at = [], 0
+        pieces, at = [], 0
         for mark in [*_MARK.finditer(text), None]:
             piece = escape(printable(text[at : mark.start() if mark else len(text)]))
             if piece:
-                one = self._open
-                found.append(f"{one.opening}{within(piece)}{one.closing}" if one else within(piece))
+                open_mark = self._open
+                pieces.append(f"{open_mark.opening}{within(piece)}{open_mark.closing}" if open_mark else within(piece))
             if mark is None:
                 break
             self._open = self._marks[int(mark[1])] if mark[1] else None
             at = mark.end()
-        return "".join(found)
+        return "".join(pieces)
 
 
 def is_web_address(address: str) -> bool:

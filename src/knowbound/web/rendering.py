@@ -33,21 +33,21 @@ from knowbound.web.pages import studio_pages
 from knowbound.web.studio import Asked, Goto, Plain, Shown, Studio, StudioPage
 
 _PATH_STEP = re.compile(r"(?<=\w)/(?=\w)")  # where a long path may be wrapped
-_LONGEST = 20_000  # characters of a text that a page shows
+_LONGEST_TEXT = 20_000  # characters of a text that a page shows
 
 
 @cache
 def environment() -> Environment:
     """Return the templates with the functions that they use."""
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader("knowbound.web", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(t=translated, say=say, counted=counted, bar=bar_html, interval=interval_html)
-    made.filters.update(
+    templates.globals.update(t=translated, say=say, counted=counted, bar=bar_html, interval=interval_html)
+    templates.filters.update(
         answer=lambda shown: Markup(markdown_html(shown.answer, shown.marks)),
         diff=diff_html,
         inline=inline_html,
@@ -58,9 +58,9 @@ def environment() -> Environment:
         percent=percent,
         plain=lambda text, most=300: shorten(plain(text), most),
         sections=sections_html,
-        text=_text_of,
+        text=_shown_text,
     )
-    return made
+    return templates
 
 
 @cache
@@ -91,15 +91,15 @@ def interval_html(figure: Figure) -> Markup:
 
 def diff_html(diff: str) -> Markup:
     """Return a unified diff, a line of markup for each of its lines, without the names of its files."""
-    rows, lines = [], _text_of(diff).splitlines()
-    is_short = sum(line.startswith("@@") for line in lines) < 2
+    rows, lines = [], _shown_text(diff).splitlines()
+    is_one_hunk = sum(line.startswith("@@") for line in lines) < 2
     for line in lines:
-        if line.startswith(("--- ", "+++ ")) or (is_short and line.startswith("@@")):
+        if line.startswith(("--- ", "+++ ")) or (is_one_hunk and line.startswith("@@")):
             continue
         kind = {"+": "ins", "-": "del", "@": "at", "\\": "at"}.get(line[:1], "same")
         words = {"ins": translated("added: "), "del": translated("removed: ")}.get(kind, "")
-        said = f'<span class="only-heard">{words}</span>' if words else ""
-        rows.append(f'<span class="row {kind}">{said}{escape(line[1:] if kind != "at" else line)}\n</span>')
+        heard = f'<span class="only-heard">{words}</span>' if words else ""
+        rows.append(f'<span class="row {kind}">{heard}{escape(line[1:] if kind != "at" else line)}\n</span>')
     return Markup("".join(rows))
 
 
@@ -108,57 +108,61 @@ def inline_html(text: str, most: int = 300) -> Markup:
     parts = shorten(plain(text), most).split("`")
     if len(parts) % 2 == 0:  # the last one is not closed
         parts[-2:] = [f"{parts[-2]}`{parts[-1]}"]
-    marked = (f"<code>{escape(part)}</code>" if at % 2 else str(escape(part)) for at, part in enumerate(parts))
-    shown = (_PATH_STEP.sub(r"\g<0><wbr>", one) for one in marked)
+    parts_html = (
+        f"<code>{escape(part)}</code>" if number % 2 else str(escape(part)) for number, part in enumerate(parts)
+    )
+    shown = (_PATH_STEP.sub(r"\g<0><wbr>", part_html) for part_html in parts_html)
     return Markup("".join(shown))
 
 
 def moment(time: str) -> str:
     """Return an ISO time as people read it, in the zone of this machine; the text itself where it is none."""
     try:
-        given = datetime.fromisoformat(time)
+        parsed = datetime.fromisoformat(time)
     except ValueError:
         return plain(time)
-    local = (given if given.tzinfo else given.replace(tzinfo=UTC)).astimezone()
+    local = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone()
     return local.strftime("%Y-%m-%d %H:%M")
 
 
-def _text_of(text: str) -> str:
+def _shown_text(text: str) -> str:
     """Return a text of a trace as a page shows it: its lines, without terminal codes and unseen characters."""
-    cut = len(text) - _LONGEST
-    return printable(text[:_LONGEST]) + (f"\n… {say('{:,} more characters', cut)}" if cut > 0 else "")
+    cut = len(text) - _LONGEST_TEXT
+    return printable(text[:_LONGEST_TEXT]) + (f"\n… {say('{:,} more characters', cut)}" if cut > 0 else "")
 
 
 def asset_bytes(name: str) -> bytes | None:
     """Return a file that comes with the pages; None for an unknown one."""
-    found = {
+    packages = {
         "report.css": "knowbound.report.formats",
         "studio.css": "knowbound.web",
         "studio.js": "knowbound.web",
         "icon.svg": "knowbound.web",
     }
-    if name not in found:
+    if name not in packages:
         return None
-    return (files(found[name]) / "assets" / name).read_bytes()
+    return (files(packages[name]) / "assets" / name).read_bytes()
 
 
 # What is of no use without a server. Text of traces is escaped, so none of it can look like these.
-_SERVED = re.compile(r'<form\b.*?</form>|<details class="raw".*?</details>|<nav class="pager".*?</nav>', re.DOTALL)
-_LINK = re.compile(r' href="/[^"]*"')
+_NEEDS_SERVER = re.compile(
+    r'<form\b.*?</form>|<details class="raw".*?</details>|<nav class="pager".*?</nav>', re.DOTALL
+)
+_LOCAL_LINK = re.compile(r' href="/[^"]*"')
 
 
 def static_page(settings: Settings, address: str) -> str:
     """Return the page at an address of the studio, such as `/sessions` or `/turn/SESSION/1`, as one file."""
-    live = Live(ReadingPlan(str(settings.root), (), True), settings.home, reads=False)
+    live = Live(ReadingPlan(str(settings.root), root_is_given=True), settings.home, reads=False)
     studio = Studio(settings, Access("", is_read_only=True), live)
-    found = address
-    while isinstance(found, str):
-        page, shown = _shown(studio, found)
+    path = address
+    while True:  # until a page is shown: an address may lead to another
+        page, shown = _view_at(studio, path)
         if isinstance(shown, Plain) or (isinstance(shown, Shown) and shown.status != 200):
             raise InputError("no-such-path", f"{address} is no page of the studio.")
         if isinstance(shown, Shown):
             break
-        found = shown.path
+        path = shown.path
     css = "".join((asset_bytes(name) or b"").decode() for name in ("report.css", "studio.css"))
     digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
     text = rendered(
@@ -168,10 +172,11 @@ def static_page(settings: Settings, address: str) -> str:
             "pulse": Pulse(was_read=True), "version": __version__, "css": css, "css_digest": digest, **shown.values,
         },
     )  # fmt: skip
-    return _LINK.sub("", _SERVED.sub("", text))
+    return _LOCAL_LINK.sub("", _NEEDS_SERVER.sub("", text))
 
 
-def _shown(studio: Studio, address: str) -> tuple[StudioPage, Shown | Goto | Plain]:
+def _view_at(studio: Studio, address: str) -> tuple[StudioPage, Shown | Goto | Plain]:
+    """Return the page that an address belongs to, with what its view answers."""
     parts = urlsplit(address)
     for page in studio_pages():
         for pattern, view in page.views.items():

@@ -41,10 +41,10 @@ class Address:
                 "port-taken", f"Cannot listen on {host}:{port}: {error.strerror}. Try: knowbound serve --port 0"
             ) from error
         self.port: int = self.socket.getsockname()[1]
-        shown = f"[{host}]" if ":" in host else host
-        known = [*names, shown, *(_LOCAL if host == LOOPBACK else ())]
-        self.hosts = frozenset(f"{name.lower()}{port}" for name in known for port in (f":{self.port}", ""))
-        self.url = f"http://{shown}:{self.port}"
+        shown_host = f"[{host}]" if ":" in host else host
+        hosts = [*names, shown_host, *(_LOCAL if host == LOOPBACK else ())]
+        self.hosts = frozenset(f"{name.lower()}{port}" for name in hosts for port in (f":{self.port}", ""))
+        self.url = f"http://{shown_host}:{self.port}"
 
 
 class StudioServer(NamedTuple):
@@ -93,21 +93,22 @@ def prepared(
     return StudioServer(uvicorn.Server(config), studio, address)
 
 
-def serve(made: StudioServer, *, opens: bool, say_line: Callable[[str], None]) -> None:
+def serve(studio_server: StudioServer, *, opens: bool, say_line: Callable[[str], None]) -> None:
     """Say how the studio is opened, and serve it until it is interrupted."""
-    if made.studio.access.team is None:
-        link = made.new_link()
-        say_line(say("The studio of {}: {}", made.studio.project, link))
+    if studio_server.studio.access.team is None:
+        link = studio_server.new_link()
+        say_line(say("The studio of {}: {}", studio_server.studio.project, link))
         say_line(translated("The link opens it once. Enter makes another one, Ctrl-C ends it."))
         if opens and sys.stdout.isatty():
             webbrowser.open(link)
         if sys.stdin is not None and sys.stdin.isatty():
-            threading.Thread(target=_more_links, args=(made, say_line), daemon=True).start()
+            threading.Thread(target=_more_links, args=(studio_server, say_line), daemon=True).start()
     else:
-        say_line(say("The studio of {}: {}", made.studio.project, made.address.url))
-    made.run()
+        say_line(say("The studio of {}: {}", studio_server.studio.project, studio_server.address.url))
+    studio_server.run()
 
 
-def _more_links(made: StudioServer, say_line: Callable[[str], None]) -> None:
+def _more_links(studio_server: StudioServer, say_line: Callable[[str], None]) -> None:
+    """Say another link for each line that is typed."""
     for _ in sys.stdin:
-        say_line(made.new_link())
+        say_line(studio_server.new_link())

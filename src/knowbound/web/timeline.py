@@ -20,9 +20,9 @@ from knowbound.traces.shell.lookup import split_exit_code
 from knowbound.traces.turns import TraceTurn
 from knowbound.web.markdown import TextMark
 
-_OUTPUT, _SAID, _PROMPT, _INJECTED, _ANSWER, _DIFF = 1_600, 4_000, 8_000, 4_000, 60_000, 12_000  # characters shown
-_AROUND = 600  # characters before a quotation
-_LOOKED_AT = 200_000  # characters of an output in which a quotation is looked for
+_OUTPUT, _WORDS, _PROMPT, _INJECTED, _ANSWER, _DIFF = 1_600, 4_000, 8_000, 4_000, 60_000, 12_000  # characters shown
+_AROUND = 600  # characters before and after a quotation
+_SEARCHED_CHARACTERS = 200_000  # characters of an output in which a quotation is looked for
 _MOST_CALLS = 400
 _LOOKUPS = frozenset({ToolKind.SEARCH, ToolKind.LIST, ToolKind.READ, ToolKind.WEB})
 _QUOTED = re.compile(r"“([^”]{4,300})”")
@@ -103,44 +103,51 @@ def timeline(turn: TraceTurn, audited: AuditedTurn | None, verdicts: dict[str, I
     """Return the time line of a turn; `line` is the line of the trace that the visitor came for."""
     answer = answer_of(turn)
     calls = ((call, step) for step in turn.steps for call in step.calls)
-    numbered = [_Numbered(number, call, step) for number, (call, step) in enumerate(calls, 1)]
-    claims = tuple(_claims(audited, numbered, answer.line if answer else 0, turn))
+    numbered = [_NumberedCall(number, call, step) for number, (call, step) in enumerate(calls, 1)]
+    claims = tuple(_shown_claims(audited, numbered, answer.line if answer else 0, turn))
     asked = _call_at(line, numbered) if line else 0
     text = redact(answer.text[:_ANSWER]) if answer else ""
     groups = _groups(turn.steps, numbered, claims, asked, answer.line if answer else 0, turn.project.rstrip("/"))
     return Timeline(
-        excerpt(turn.prompt.text, _PROMPT),
-        tuple(
-            ShownInjection(one.path or one.source, one.item, excerpt(one.content, _INJECTED), verdicts.get(one.item))
-            for one in turn.injections
+        prompt=excerpt(turn.prompt.text, _PROMPT),
+        injected=tuple(
+            ShownInjection(
+                injection.path or injection.source,
+                injection.item,
+                excerpt(injection.content, _INJECTED),
+                verdicts.get(injection.item),
+            )
+            for injection in turn.injections
         ),
-        tuple(groups),
-        text,
-        tuple(_marks(text, claims)),
-        claims,
-        len(numbered),
-        max(0, len(numbered) - _MOST_CALLS),
-        turn.tokens,
-        turn.broken.reason if turn.broken else "",
+        groups=tuple(groups),
+        answer=text,
+        marks=tuple(_text_marks(text, claims)),
+        claims=claims,
+        calls=len(numbered),
+        left_out=max(0, len(numbered) - _MOST_CALLS),
+        tokens=turn.tokens,
+        broken=turn.broken.reason if turn.broken else "",
     )
 
 
 # Calls
 
 
-class _Numbered(NamedTuple):
+class _NumberedCall(NamedTuple):
+    """A call with its number in the turn, and its step."""
+
     number: int
     call: ToolCall
     step: Step
 
 
-def _call_at(line: int, numbered: Sequence[_Numbered]) -> int:
+def _call_at(line: int, numbered: Sequence[_NumberedCall]) -> int:
     """Return the number of the last call that begins at or before a line of the main agent's trace; 0 for none."""
-    before = [one for one in numbered if not one.step.agent_id and one.call.line <= line]
+    before = [entry for entry in numbered if not entry.step.agent_id and entry.call.line <= line]
     return before[-1].number if before else 0
 
 
-def _kind(call: ToolCall) -> str:
+def _group_kind(call: ToolCall) -> str:
     if call.kind in _LOOKUPS:
         return "look"
     return {ToolKind.EDIT: "edit", ToolKind.SHELL: "run"}.get(call.kind, "other")
@@ -148,57 +155,60 @@ def _kind(call: ToolCall) -> str:
 
 def _groups(
     steps: Sequence[Step],
-    numbered: Sequence[_Numbered],
+    numbered: Sequence[_NumberedCall],
     claims: Sequence[ShownClaim],
     asked: int,
     answer_line: int,
     folder: str,
 ) -> Iterator[ShownGroup]:
-    by_step: dict[int, list[_Numbered]] = {}
-    for one in numbered[:_MOST_CALLS]:
-        by_step.setdefault(id(one.step), []).append(one)
+    """Yield the calls of the steps, and the words between them, in groups of one kind; the answer is no such group."""
+    by_step: dict[int, list[_NumberedCall]] = {}
+    for entry in numbered[:_MOST_CALLS]:
+        by_step.setdefault(id(entry.step), []).append(entry)
     pieces: list[tuple[str, object]] = []
     for step in steps:
-        said = [one.text for one in step.said if one.text.strip() and not step.agent_id and one.line != answer_line]
-        pieces += [("said", text) for text in said]
-        pieces += [(_kind(one.call), one) for one in by_step.get(id(step), ())]
+        own = () if step.agent_id else step.said
+        texts = [words.text for words in own if words.text.strip() and words.line != answer_line]
+        pieces += [("said", text) for text in texts]
+        pieces += [(_group_kind(entry.call), entry) for entry in by_step.get(id(step), ())]
     for kind, group in groupby(pieces, key=lambda piece: piece[0]):
         found = [piece for _, piece in group]
         if kind == "said":
-            yield ShownGroup("said", text=excerpt("\n\n".join(map(str, found)), _SAID))
+            yield ShownGroup("said", text=excerpt("\n\n".join(map(str, found)), _WORDS))
         else:
-            calls = (_shown(one, claims, asked, folder) for one in found if isinstance(one, _Numbered))
+            calls = (_shown_call(entry, claims, asked, folder) for entry in found if isinstance(entry, _NumberedCall))
             yield ShownGroup(kind, tuple(calls))
 
 
-def _shown(one: _Numbered, claims: Sequence[ShownClaim], asked: int, folder: str) -> ShownCall:
-    call = one.call
-    own = [each for each in claims if each.call == one.number]
+def _shown_call(entry: _NumberedCall, claims: Sequence[ShownClaim], asked: int, folder: str) -> ShownCall:
+    """Return a call as the page shows it, its output around the first quotation of its claims."""
+    number, call, step = entry
+    own = [claim for claim in claims if claim.call == number]
     code, text = split_exit_code(call.text) if call.kind is ToolKind.SHELL else (None, call.text)
-    runs = runs_of(call, one.number) if call.kind is ToolKind.SHELL else []
-    is_bare = call.kind in (ToolKind.EDIT,) and not call.failed
+    runs = runs_of(call, number) if call.kind is ToolKind.SHELL else []
+    is_bare = call.kind is ToolKind.EDIT and not call.failed  # its diff says all
     before, quoted, after, cut = ("", "", "", False) if is_bare else _output(text, own)
     ended = f"exit {code}" if code is not None else ("failed" if call.failed else "")
     return ShownCall(
-        one.number,
-        call.name,
-        excerpt(call.query or call.purpose or _input_words(call.input), 400).replace(f"{folder}/", ""),
-        excerpt(call.where, 200),
-        call.line,
-        one.step.path,
-        call.outcome,
-        call.outcome in MISSES,
-        call.failed and call.outcome not in MISSES,
-        runs[-1].ended.value if runs and code is None and not call.failed else ended,
-        ", ".join(dict.fromkeys(kind.value for run in runs for kind in sorted(run.kinds))),
-        excerpt(_diff(call.input or {}), _DIFF) if call.kind is ToolKind.EDIT else "",
-        before,
-        quoted,
-        after,
-        cut,
-        tuple(each.number for each in own),
-        one.number == asked,
-        one.step.agent_id,
+        number=number,
+        name=call.name,
+        what=excerpt(call.query or call.purpose or _input_words(call.input), 400).replace(f"{folder}/", ""),
+        where=excerpt(call.where, 200),
+        line=call.line,
+        path=step.path,
+        outcome=call.outcome,
+        is_miss=call.outcome in MISSES,
+        is_failed=call.failed and call.outcome not in MISSES,
+        ended=runs[-1].ended.value if runs and code is None and not call.failed else ended,
+        check=", ".join(dict.fromkeys(kind.value for run in runs for kind in sorted(run.kinds))),
+        diff=excerpt(_edit_diff(call.input or {}), _DIFF) if call.kind is ToolKind.EDIT else "",
+        before=before,
+        quoted=quoted,
+        after=after,
+        cut=cut,
+        claims=tuple(claim.number for claim in own),
+        is_asked=number == asked,
+        agent=step.agent_id,
     )
 
 
@@ -209,7 +219,7 @@ def _input_words(given: dict[str, Any] | None) -> str:
 def _output(text: str, claims: Sequence[ShownClaim]) -> tuple[str, str, str, bool]:
     """Return the beginning of an output, or what is around the first quotation that a claim rests on."""
     for quotation in (found[1] for claim in claims for found in _QUOTED.finditer(claim.claim.why)):
-        place = _find(quotation, text[:_LOOKED_AT])
+        place = _span_of_words(quotation, text[:_SEARCHED_CHARACTERS])
         if place is not None:
             start = max(0, place[0] - _AROUND)
             end = place[1] + _AROUND
@@ -218,14 +228,14 @@ def _output(text: str, claims: Sequence[ShownClaim]) -> tuple[str, str, str, boo
     return excerpt(text, _OUTPUT), "", "", len(text) > _OUTPUT
 
 
-def _find(words: str, text: str) -> tuple[int, int] | None:
+def _span_of_words(words: str, text: str) -> tuple[int, int] | None:
     """Return where the words are in a text, whatever the white space between them."""
     parts = [re.escape(word) for word in words.split()]
     found = re.search(r"\s+".join(parts), text) if parts else None
     return found.span() if found else None
 
 
-def _diff(given: dict[str, Any]) -> str:
+def _edit_diff(given: dict[str, Any]) -> str:
     """Return what an edit changed as a diff, from the input of the usual tools."""
     for name in ("patch", "input", "diff"):
         if isinstance(given.get(name), str):
@@ -236,10 +246,11 @@ def _diff(given: dict[str, Any]) -> str:
     return "\n".join(_pair_diff(edit) for edit in edits if isinstance(edit, dict))
 
 
-def _pair_diff(one: dict[str, Any]) -> str:
-    old = next((str(one[name]) for name in ("old_string", "oldString", "old_str") if name in one), "")
+def _pair_diff(edit: dict[str, Any]) -> str:
+    """Return the diff of an old and a new text, under the names that tools give them."""
+    old = next((str(edit[name]) for name in ("old_string", "oldString", "old_str") if name in edit), "")
     names = ("new_string", "newString", "new_str", "content", "file_text")
-    new = next((str(one[name]) for name in names if name in one), "")
+    new = next((str(edit[name]) for name in names if name in edit), "")
     lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3)
     return "\n".join(line for line in lines if not line.startswith(("--- ", "+++ ", "@@")))
 
@@ -247,31 +258,31 @@ def _pair_diff(one: dict[str, Any]) -> str:
 # Claims
 
 
-def _claims(
-    audited: AuditedTurn | None, numbered: Sequence[_Numbered], answer_line: int, turn: TraceTurn
+def _shown_claims(
+    audited: AuditedTurn | None, numbered: Sequence[_NumberedCall], answer_line: int, turn: TraceTurn
 ) -> Iterator[ShownClaim]:
+    """Yield the claims with the addresses of the calls that decide them; some calls are of an earlier turn."""
     for number, claim in enumerate(audited.claims if audited else (), 1):
-        first = turn.prompt.line
-        if claim.line and claim.line != answer_line and claim.line < first:
+        if claim.line and claim.line != answer_line and claim.line < turn.prompt.line:
             yield ShownClaim(number, claim, 0, f"/at/{turn.session}/{claim.line}")
             continue
         call = _call_at(claim.line, numbered) if claim.line != answer_line else 0
         yield ShownClaim(number, claim, call, f"#call-{call}" if call else f"#claim-{number}")
 
 
-def _marks(text: str, claims: Iterable[ShownClaim]) -> Iterator[TextMark]:
+def _text_marks(text: str, claims: Iterable[ShownClaim]) -> Iterator[TextMark]:
     """Yield the places of the claims in the answer, without those that overlap an earlier one."""
-    found = []
-    for one in claims:
-        place = _find(one.claim.text, text)
+    places = []
+    for shown in claims:
+        place = _span_of_words(shown.claim.text, text)
         if place is not None:
             skipped = _LIST_MARKS.match(text, place[0])
             start = skipped.end() if skipped and skipped.end() < place[1] else place[0]
-            found.append((start, place[1], one))
-    at = 0
-    for start, end, one in sorted(found, key=lambda each: (each[0], -each[1])):
-        if start >= at:
-            support = Support(one.claim.support).value
-            opening = f'<a class="claim {support}" href="{one.address}" data-claim="{one.number}">'
+            places.append((start, place[1], shown))
+    last_end = 0
+    for start, end, shown in sorted(places, key=lambda place: (place[0], -place[1])):
+        if start >= last_end:
+            support = Support(shown.claim.support).value
+            opening = f'<a class="claim {support}" href="{shown.address}" data-claim="{shown.number}">'
             yield TextMark(start, end, opening, "</a>")
-            at = end
+            last_end = end

@@ -11,23 +11,23 @@ from knowbound.report.investigation import investigation_page
 from knowbound.web.access import Right
 from knowbound.web.studio import Asked, Goto, Shown, StudioPage
 
-_LONGEST = 2_000  # characters of a question
+_LONGEST_QUESTION = 2_000  # characters of a question
 _SECONDS = 30.0
-_TOPICS = 4  # that are proposed to be asked about
+_MOST_TOPICS = 4  # that are proposed to be asked about
 
 
 def show(asked: Asked) -> Shown:
     """Return the page with the newest answer."""
     settings = asked.studio.settings
     try:
-        found = newest_investigation(settings)
+        newest = newest_investigation(settings)
     except StoreError:
-        found = None
-    page = investigation_page(found, trail=True) if found else None
+        newest = None
+    page = investigation_page(newest, trail=True) if newest else None
     values = {
-        "found": found,
-        "question": asked.query.get("question", "") or (found.question if found else ""),
-        "missed": _missed(asked),
+        "found": newest,
+        "question": asked.query.get("question", "") or (newest.question if newest else ""),
+        "missed": _missed_topics(asked),
         "totals": page.totals if page else "",
         "sections": page.sections if page else (),
         "model": model_for(settings, ModelTask.INVESTIGATE),
@@ -36,21 +36,21 @@ def show(asked: Asked) -> Shown:
     return Shown("ask.html", values)
 
 
-def _missed(asked: Asked) -> list[str]:
+def _missed_topics(asked: Asked) -> list[str]:
     """Return what agents looked for and missed: it is worth a question."""
     try:
-        return [row.title for row in topics_by_cost(asked.studio.settings, after="", most=_TOPICS).rows]
+        return [row.title for row in topics_by_cost(asked.studio.settings, after="", most=_MOST_TOPICS).rows]
     except InputError:  # nothing was read yet
         return []
 
 
 def ask(asked: Asked) -> Goto:
     """Answer a question with the model that the user allowed, within its budget, and keep the answer."""
-    question = " ".join(asked.form.get("question", "").split())[:_LONGEST]
-    terms = [one.strip() for one in asked.form.get("terms", "").split(",") if one.strip()][:10]
+    question = " ".join(asked.form.get("question", "").split())[:_LONGEST_QUESTION]
+    terms = [term.strip() for term in asked.form.get("terms", "").split(",") if term.strip()][:10]
     if question:
         investigate_and_keep(question, asked.studio.settings, terms=terms, seconds=_SECONDS)
     return Goto("/ask")
 
 
-PAGE = StudioPage("Ask", 7, {"/ask": show}, {"/ask": ask})
+PAGE = StudioPage("Ask", place=7, views={"/ask": show}, changes={"/ask": ask})

@@ -23,7 +23,7 @@ from knowbound.stats.trend import trend
 from knowbound.store.evaluations import Evaluations
 from knowbound.web.studio import Asked, Shown, Studio, StudioPage
 
-_SHOWN = 50
+_MOST_ROWS = 50
 
 
 class RunRow(NamedTuple):
@@ -32,7 +32,7 @@ class RunRow(NamedTuple):
     head: EvaluationHead
     test_set: str
     commit: str
-    before: int
+    before: int  # its id; 0 for none
 
 
 class GoingRun(NamedTuple):
@@ -47,16 +47,16 @@ def show(asked: Asked) -> Shown:
     """Return the page."""
     settings = asked.studio.settings
     heads = evaluations(settings)
-    found = trend(heads, broken=partial(broken_samples, settings)) if heads else None
-    page = trend_page(found, __version__) if found and found.rows else None
+    rate_trend = trend(heads, broken=partial(broken_samples, settings)) if heads else None
+    page = trend_page(rate_trend, __version__) if rate_trend and rate_trend.rows else None
     values = {
         "headline": _headline(heads),
-        "lead": found.panels[-1].series[-1].words if found and found.panels else "",
+        "lead": rate_trend.panels[-1].series[-1].words if rate_trend and rate_trend.panels else "",
         "figure": raw_figures(heads[-1].gap)[0] if heads else None,
-        "rows": _rows(heads)[:_SHOWN],
-        "left": max(0, len(heads) - _SHOWN),
+        "rows": _rows(heads)[:_MOST_ROWS],
+        "left": max(0, len(heads) - _MOST_ROWS),
         "sections": page.sections[1:-1] if page else (),  # without the newest figures and the table of runs
-        "going": _going(asked.studio),
+        "going": _unfinished_runs(asked.studio),
     }
     return Shown("evaluations.html", values)
 
@@ -64,39 +64,41 @@ def show(asked: Asked) -> Shown:
 def _headline(heads: list[EvaluationHead]) -> str:
     if not heads:
         return translated("No test set was run yet.")
-    now, before = heads[-1], _rows(heads)[0].before
-    rate = percent(now.gap.rate.value)
+    newest, before = heads[-1], _rows(heads)[0].before
+    rate = percent(newest.gap.rate.value)
     if not before:
         return say("{} of the samples have a gap.", rate)
-    known = next(percent(one.gap.rate.value) for one in heads if one.id == before)
-    return say("{} of the samples have a gap, {} the time before.", rate, known)
+    rate_before = next(percent(head.gap.rate.value) for head in heads if head.id == before)
+    return say("{} of the samples have a gap, {} the time before.", rate, rate_before)
 
 
 def _rows(heads: list[EvaluationHead]) -> list[RunRow]:
     """Return the runs, newest first."""
-    before: dict[tuple[str, str, str, bool], int] = {}
+    previous_of_series: dict[tuple[str, str, str, bool], int] = {}
     rows = []
     for head in heads:
         rows.append(
-            RunRow(head, head.watermark.path.rpartition("/")[2], commit_words(head), before.get(head.series, 0))
+            RunRow(
+                head, head.watermark.path.rpartition("/")[2], commit_words(head), previous_of_series.get(head.series, 0)
+            )
         )
-        before[head.series] = head.id
+        previous_of_series[head.series] = head.id
     return rows[::-1]
 
 
-def _going(studio: Studio) -> list[GoingRun]:
+def _unfinished_runs(studio: Studio) -> list[GoingRun]:
     """Return the journals of evaluations that have not ended."""
     with closing(Evaluations(studio.settings.home)) as store:
-        return [GoingRun(one.made, one.tasks, [*store.noted(one.id).values()]) for one in store.going()]
+        return [GoingRun(journal.made, journal.tasks, [*store.noted(journal.id).values()]) for journal in store.going()]
 
 
 def run(asked: Asked) -> Shown:
     """Return one evaluation, sample by sample."""
     try:
-        found = evaluation(asked.studio.settings, int(asked.path["id"]))
+        stored = evaluation(asked.studio.settings, int(asked.path["id"]))
     except (InputError, ValueError):
-        return _missing()
-    return _page(evaluation_page(EvaluationReport(found), found.root))
+        return _no_such_evaluation()
+    return _report_page(evaluation_page(EvaluationReport(stored), stored.root))
 
 
 def side_by_side(asked: Asked) -> Shown:
@@ -104,20 +106,22 @@ def side_by_side(asked: Asked) -> Shown:
     settings = asked.studio.settings
     try:
         before, after = (evaluation(settings, int(asked.path[name])) for name in ("before", "after"))
-        return _page(comparison_page(compare(before, after)))
+        return _report_page(comparison_page(compare(before, after)))
     except (InputError, ValueError):
-        return _missing()
+        return _no_such_evaluation()
 
 
-def _page(page: Page) -> Shown:
+def _report_page(page: Page) -> Shown:
     return Shown("report.html", {"report": page, "up": "/evaluations", "up_words": translated("Evaluations")})
 
 
-def _missing() -> Shown:
+def _no_such_evaluation() -> Shown:
     headline = "There is no such evaluation, or the two are of different test sets."
     return Shown("wrong.html", {"headline": headline, "said": "", "slug": ""}, 404)
 
 
 PAGE = StudioPage(
-    "Evaluations", 6, {"/evaluations": show, "/evaluations/{id}": run, "/evaluations/{before}/{after}": side_by_side}
+    "Evaluations",
+    place=6,
+    views={"/evaluations": show, "/evaluations/{id}": run, "/evaluations/{before}/{after}": side_by_side},
 )

@@ -20,9 +20,9 @@ from knowbound.store.observed import Observed
 from knowbound.text.printable import counted
 from knowbound.web.studio import Asked, Shown, StudioPage
 
-_SHOWN = 30  # topics of a page
-_ANSWERS = 2
-_WEEKS = 52
+_MOST_TOPICS = 30  # topics of a page
+_MOST_ANSWERS = 2
+_MOST_WEEKS = 52
 
 
 class TopicCard(NamedTuple):
@@ -47,19 +47,19 @@ class SignalRow(NamedTuple):
 def show(asked: Asked) -> Shown:
     """Return the page."""
     settings = asked.studio.settings
-    found = Observed(settings.home).run("observe", ObserveReport)
-    if found is None:
+    stored = Observed(settings.home).run("observe", ObserveReport)
+    if stored is None:
         nothing = {"headline": translated("No session was read yet."), "lead": "", "figure": None}
         return Shown("gaps.html", nothing | {"cards": [], "after": "", "mark": ()})
-    report, page = found[0], topics_by_cost(settings, after=asked.query.get("after", ""), most=_SHOWN)
-    most = max((topic.saves for topic in report.topics), default=0.0)
+    (report, *_), page = stored, topics_by_cost(settings, after=asked.query.get("after", ""), most=_MOST_TOPICS)
+    top_saving = max((topic.saves for topic in report.topics), default=0.0)
     return Shown(
         "gaps.html",
         {
             "headline": _headline(report),
             "lead": say("The first took {}.", cost_words(report.topics[0])) if report.topics else "",
             "figure": open_figures(report.gap)[0],
-            "cards": [_card(topic, most) for topic in page.rows],
+            "cards": [_card(topic, top_saving) for topic in page.rows],
             "after": page.after,
             "mark": (Section("", (Mark(report.watermark),)),),
         },
@@ -73,9 +73,9 @@ def _headline(report: ObserveReport) -> str:
     return say("{} that agents missed.", counted(len(topics), "topic"))
 
 
-def _card(topic: Topic, most: float) -> TopicCard:
-    answers: list[Line] = [answer_words(one) for one in unique_files(topic.answer)[:_ANSWERS]]
-    share = topic.saves / most if most else 0.0
+def _card(topic: Topic, top_saving: float) -> TopicCard:
+    answers: list[Line] = [answer_words(file) for file in unique_files(topic.answer)[:_MOST_ANSWERS]]
+    share = topic.saves / top_saving if top_saving else 0.0
     return TopicCard(topic, share, cost_words(topic), endings_words(topic), answers)
 
 
@@ -87,27 +87,27 @@ def topic(asked: Asked) -> Shown:
         wrong = {"headline": "There is no such topic.", "said": str(error.args[0]), "slug": error.slug}
         return Shown("wrong.html", wrong, 404)
     rows = []
-    for one in found.signals:
-        is_quote = one.signal.type not in SEARCHES
-        words = one.signal.text if is_quote else search_words(one.signal)
-        rows.append(SignalRow(one, tuple(kind_words(one.signal)), words, is_quote))
+    for entry in found.signals:
+        is_quote = entry.signal.type not in SEARCHES
+        words = entry.signal.text if is_quote else search_words(entry.signal)
+        rows.append(SignalRow(entry, tuple(kind_words(entry.signal)), words, is_quote))
     values = {
         "card": _card(found.topic, found.topic.saves),
         "rows": rows,
-        "weeks": _weeks([signal.day for signal in found.signals]),
+        "weeks": _signals_by_week([signal.day for signal in found.signals]),
         "mark": (Section("", (Mark(found.watermark),)),),
     }
     return Shown("gap.html", values)
 
 
-def _weeks(days: Sequence[str]) -> list[tuple[str, int]]:
+def _signals_by_week(days: Sequence[str]) -> list[tuple[str, int]]:
     """Return the number of signals in each week from the first to the last, by the week's Monday."""
-    mondays = Counter(one - timedelta(days=one.weekday()) for one in map(date.fromisoformat, filter(None, days)))
+    mondays = Counter(day - timedelta(days=day.weekday()) for day in map(date.fromisoformat, filter(None, days)))
     if not mondays:
         return []
     first, last = min(mondays), max(mondays)
-    shown = (first + timedelta(weeks=at) for at in range((last - first).days // 7 + 1))
-    return [(one.isoformat(), mondays[one]) for one in shown][-_WEEKS:]
+    shown = (first + timedelta(weeks=week) for week in range((last - first).days // 7 + 1))
+    return [(monday.isoformat(), mondays[monday]) for monday in shown][-_MOST_WEEKS:]
 
 
-PAGE = StudioPage("Gaps", 4, {"/gaps": show, "/gaps/{topic}": topic})
+PAGE = StudioPage("Gaps", place=4, views={"/gaps": show, "/gaps/{topic}": topic})

@@ -14,19 +14,19 @@ from knowbound.text.printable import counted
 from knowbound.web.access import Right
 from knowbound.web.studio import Asked, Goto, Shown, Studio, StudioPage
 
-_SHOWN = 50
+_MOST_CORRECTIONS = 50
 
 
 def show(asked: Asked) -> Shown:
     """Return the page."""
     status = quality_status(asked.studio.settings)
     page = quality_page(status, "html")
-    waiting = _waiting(asked.studio)
+    corrections = _open_corrections(asked.studio)
     values = {
-        "headline": _headline(waiting),
+        "headline": _headline(corrections),
         "next": page.totals,
-        "waiting": waiting[:_SHOWN],
-        "left": max(0, len(waiting) - _SHOWN),
+        "waiting": corrections[:_MOST_CORRECTIONS],
+        "left": max(0, len(corrections) - _MOST_CORRECTIONS),
         "origin": page.origin,
         "sections": page.sections,
         "commands": page.commands,
@@ -37,7 +37,7 @@ def show(asked: Asked) -> Shown:
     return Shown("injection.html", values)
 
 
-def _waiting(studio: Studio) -> list[Suggestion]:
+def _open_corrections(studio: Studio) -> list[Suggestion]:
     """Return the corrections that wait for an answer."""
     log, index = open_quality_log(studio.settings), open_index(studio.settings)
     try:
@@ -79,12 +79,12 @@ def undo(asked: Asked) -> Goto:
 
 PAGE = StudioPage(
     "Injection",
-    5,
-    {"/injection": show},
-    {
+    place=5,
+    views={"/injection": show},
+    changes={
         "/corrections/{item}/accept": accept,
         "/corrections/{item}/dismiss": dismiss,
         "/corrections/{item}/undo": undo,
     },
-    Right.RECORD,
+    right=Right.RECORD,
 )

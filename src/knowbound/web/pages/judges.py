@@ -43,7 +43,7 @@ from knowbound.web.pages.sessions import trace_turn
 from knowbound.web.studio import Asked, Goto, Shown, Studio, StudioPage
 from knowbound.web.timeline import Timeline, timeline
 
-_SEED = 1
+_DRAW_SEED = 1
 _QUESTIONS = {  # in the order of the fields of ItemLabel
     "on_topic": "On topic: does it bear on what the prompt asks?",
     "used": "Used: does the answer or a tool call restate it, act on it or cite it?",
@@ -55,7 +55,7 @@ _VERDICTS = {  # in the order of their keys
     Support.UNSEEN: "Unseen",
     Support.NOT_CHECKABLE: "Unsure",
 }
-_DRAWN = 50  # sentences that are drawn; a reader labels one at a time
+_MOST_DRAWN = 50  # sentences that are drawn; a reader labels one at a time
 
 
 class UsedRow(NamedTuple):
@@ -71,26 +71,29 @@ def show(asked: Asked) -> Shown:
     if asked.query.get("label") == "claims":
         return _show_claims(asked)
     settings = asked.studio.settings
-    is_turns = asked.query.get("label") == "turns"
-    texts, turns = labelled_texts(settings.home / LABELS), labelled_ids(settings.home / TURN_LABELS)
-    todo = [] if is_turns else _todo(asked.studio, texts)
-    turn = _turns(asked.studio, turns, 1) if is_turns else []
+    shows_turns = asked.query.get("label") == "turns"
+    labelled, labelled_turns = labelled_texts(settings.home / LABELS), labelled_ids(settings.home / TURN_LABELS)
+    sentences = [] if shows_turns else _sentences_to_label(asked.studio, labelled)
+    waiting_turns = _turns_to_label(asked.studio, labelled_turns, 1) if shows_turns else []
     values = {
-        "headline": _headline(len(turns) if is_turns else len(texts), len(turn) or len(todo)),
-        "tab": "turns" if is_turns else "sentences",
-        "todo": todo[0] if todo else None,
-        "turn": turn[0] if turn else None,
+        "headline": _headline(
+            len(labelled_turns) if shows_turns else len(labelled), len(waiting_turns) or len(sentences)
+        ),
+        "tab": "turns" if shows_turns else "sentences",
+        "todo": sentences[0] if sentences else None,
+        "turn": waiting_turns[0] if waiting_turns else None,
         "questions": _QUESTIONS,
-        "left": len(todo),
+        "left": len(sentences),
         "calibration": hedging_calibration(settings.home, hedging_judge_version(judge_for(settings, ModelTask.HEDGES))),
     }
-    return Shown("judges.html", values | _of_every_tab(asked.studio))
+    return Shown("judges.html", values | _shared_values(asked.studio))
 
 
-def _of_every_tab(studio: Studio) -> dict[str, object]:
+def _shared_values(studio: Studio) -> dict[str, object]:
+    """Return the values that the templates of all tabs show: who decides, and what calls of a model were used."""
     settings = studio.settings
     return {
-        "tasks": _deciding(settings),
+        "tasks": _tasks_by_judge(settings),
         "judges": [row for row in judges() if row.usable],
         "used": [
             UsedRow("commands", used_today(background=False), settings.model_budget_calls),
@@ -100,18 +103,18 @@ def _of_every_tab(studio: Studio) -> dict[str, object]:
     }
 
 
-def _deciding(settings: Settings) -> list[tuple[str, list[str]]]:
+def _tasks_by_judge(settings: Settings) -> list[tuple[str, list[str]]]:
     """Return the tasks of each judge, the judge with most of them first."""
-    found: dict[str, list[str]] = {}
+    tasks: dict[str, list[str]] = {}
     for task in ModelTask:
-        found.setdefault(judge_for(settings, task), []).append(task.words)
-    return sorted(found.items(), key=lambda one: -len(one[1]))
+        tasks.setdefault(judge_for(settings, task), []).append(task.words)
+    return sorted(tasks.items(), key=lambda judge_tasks: -len(judge_tasks[1]))
 
 
-def _turns(studio: Studio, known: frozenset[str], count: int) -> list[UnlabelledTurn]:
+def _turns_to_label(studio: Studio, labelled: frozenset[str], count: int) -> list[UnlabelledTurn]:
     """Return turns with injected items that have no labels, in an order that stays."""
     try:
-        return turns_to_label(studio.settings, count, _SEED, known)
+        return turns_to_label(studio.settings, count, _DRAW_SEED, labelled)
     except InputError:
         return []
 
@@ -122,10 +125,10 @@ def _headline(labels: int, left: int) -> str:
     return say("{} given. Nothing waits for one.", counted(labels, "label"))
 
 
-def _todo(studio: Studio, known: frozenset[str]) -> list[Unlabelled]:
+def _sentences_to_label(studio: Studio, labelled: frozenset[str]) -> list[Unlabelled]:
     """Return sentences of the newest stored run that have no label, in an order that stays."""
     try:
-        return label_candidates(studio.settings, _DRAWN, _SEED, known)
+        return label_candidates(studio.settings, _MOST_DRAWN, _DRAW_SEED, labelled)
     except InputError:  # nothing was read yet, or everything has a label
         return []
 
@@ -133,16 +136,16 @@ def _todo(studio: Studio, known: frozenset[str]) -> list[Unlabelled]:
 def label(asked: Asked) -> Goto:
     """Write the label of a sentence with the name of who gave it; one that was labelled meanwhile keeps its own."""
     home = asked.studio.settings.home
-    known = labelled_texts(home / LABELS)
+    labelled = labelled_texts(home / LABELS)
     text = asked.form.get("text", "")
-    for one in _todo(asked.studio, known):
-        if one.text == text and asked.form.get("given") in ("yes", "no"):
+    for sentence in _sentences_to_label(asked.studio, labelled):
+        if sentence.text == text and asked.form.get("given") in ("yes", "no"):
             is_doubt = asked.form["given"] == "yes"
-            given = Label(
-                one.text, is_doubt, context=one.context, by=asked.user, time=utc_now(), session=one.session,
-                weight=one.weight,
+            new_label = Label(
+                sentence.text, is_doubt, context=sentence.context, by=asked.user, time=utc_now(),
+                session=sentence.session, weight=sentence.weight,
             )  # fmt: skip
-            append_label(home / LABELS, given)
+            append_label(home / LABELS, new_label)
             break
     return Goto("/judges")
 
@@ -150,12 +153,16 @@ def label(asked: Asked) -> Goto:
 def label_turn(asked: Asked) -> Goto:
     """Write the labels of the items of a turn, once every question about them is answered."""
     home = asked.studio.settings.home
-    for turn in _turns(asked.studio, labelled_ids(home / TURN_LABELS), 1):
-        given = [[asked.form.get(f"{name}.{at}") for name in _QUESTIONS] for at in range(len(turn.items))]
-        if turn.id == asked.form.get("turn") and all(one in ("yes", "no") for answers in given for one in answers):
+    for turn in _turns_to_label(asked.studio, labelled_ids(home / TURN_LABELS), 1):
+        answers_by_item = [
+            [asked.form.get(f"{name}.{number}") for name in _QUESTIONS] for number in range(len(turn.items))
+        ]
+        if turn.id == asked.form.get("turn") and all(
+            answer in ("yes", "no") for answers in answers_by_item for answer in answers
+        ):
             labels = {
-                item.id: ItemLabel(*(one == "yes" for one in answers))
-                for item, answers in zip(turn.items, given, strict=True)
+                item.id: ItemLabel(*(answer == "yes" for answer in answers))
+                for item, answers in zip(turn.items, answers_by_item, strict=True)
             }
             append_turn(home / TURN_LABELS, turn, labels, asked.user, utc_now())
     return Goto("/judges?label=turns")
@@ -169,19 +176,19 @@ def _show_claims(asked: Asked) -> Shown:
     settings = asked.studio.settings
     labels, claims = read_claim_labels(settings.home / CLAIM_LABELS), decided_claims(settings)
     skipped = _skipped(asked.query)
-    waiting = claims_to_label(claims.values(), (one.key for one in labels))
-    drawn = next(islice(waiting, skipped, None), None)
+    waiting = claims_to_label(claims.values(), (label.key for label in labels))
+    claim = next(islice(waiting, skipped, None), None)
     values = {
-        "headline": _headline(len(labels), int(drawn is not None)),
+        "headline": _headline(len(labels), int(claim is not None)),
         "tab": "claims",
-        "drawn": drawn,
-        "shown": _turn_of(drawn) if drawn else None,
+        "drawn": claim,
+        "shown": _timeline_of_claim(claim) if claim else None,
         "skipped": skipped,
         "verdicts": _VERDICTS,
         "agreement": claim_agreement(labels, claims),
         "may_undo": bool(labels) and labels[-1].by == asked.user,
     }
-    return Shown("judges_claims.html", values | _of_every_tab(asked.studio))
+    return Shown("judges_claims.html", values | _shared_values(asked.studio))
 
 
 def _skipped(fields: Mapping[str, str]) -> int:
@@ -190,7 +197,7 @@ def _skipped(fields: Mapping[str, str]) -> int:
     return int(given) if given.isdecimal() and len(given) < 7 else 0
 
 
-def _turn_of(drawn: AuditedClaim) -> Timeline | None:
+def _timeline_of_claim(drawn: AuditedClaim) -> Timeline | None:
     """Return the turn with the claim marked in its answer, and without anything that the audit said about it."""
     unjudged = replace(drawn.turn, claims=(Claim(drawn.claim.text, drawn.claim.kind),))
     try:
@@ -202,12 +209,14 @@ def _turn_of(drawn: AuditedClaim) -> Timeline | None:
 
 def label_claim(asked: Asked) -> Goto:
     """Write the label of a claim with the name of who gave it; one that was labelled meanwhile keeps its own."""
-    settings, given = asked.studio.settings, asked.form.get("given", "")
+    settings, verdict = asked.studio.settings, asked.form.get("given", "")
     path = settings.home / CLAIM_LABELS
-    known = {one.key for one in read_claim_labels(path)}
-    for one in decided_claims(settings).values():
-        if one.id == asked.form.get("claim") and one.key not in known and given in _VERDICTS:
-            append_label(path, ClaimLabel(*one.key, one.claim.kind, Support(given), by=asked.user, time=utc_now()))
+    labelled = {claim.key for claim in read_claim_labels(path)}
+    for claim in decided_claims(settings).values():
+        if claim.id == asked.form.get("claim") and claim.key not in labelled and verdict in _VERDICTS:
+            append_label(
+                path, ClaimLabel(*claim.key, claim.claim.kind, Support(verdict), by=asked.user, time=utc_now())
+            )
     return _next_claim(asked)
 
 
@@ -224,13 +233,13 @@ def _next_claim(asked: Asked) -> Goto:
 
 PAGE = StudioPage(
     "Judges",
-    8,
-    {"/judges": show},
-    {
+    place=8,
+    views={"/judges": show},
+    changes={
         "/judges/label": label,
         "/judges/label-turn": label_turn,
         "/judges/label-claim": label_claim,
         "/judges/undo-claim": undo_claim,
     },
-    Right.RECORD,
+    right=Right.RECORD,
 )

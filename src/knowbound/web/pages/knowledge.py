@@ -31,8 +31,8 @@ from knowbound.store.screens import Screens
 from knowbound.text.printable import counted, estimated_tokens
 from knowbound.web.studio import Asked, Shown, Studio, StudioPage
 
-_PAGE = 30
-_LINES = 3_000  # of a file
+_ITEMS_OF_PAGE = 30
+_MOST_LINES = 3_000  # of a file
 _LONGEST_LINE = 1_000
 
 
@@ -64,7 +64,7 @@ class KnowledgeItem(NamedTuple):
     served: bool
     effective: float | None
     counts: Counts
-    tokens: int
+    tokens: int  # of all its injections
     wrong: tuple[CheckedStatement, ...]
     replaces: tuple[str, ...]
 
@@ -72,9 +72,9 @@ class KnowledgeItem(NamedTuple):
 def show(asked: Asked) -> Shown:
     """Return the list of files with one of them, or the list of items."""
     studio = asked.studio
-    checked, rules = _screens(studio)
-    files = list(_files(checked, rules))
-    wrong = sum(one.truth is Truth.CONTRADICTED for one in checked)
+    checked, rules = _stored_checks(studio)
+    files = list(_knowledge_files(checked, rules))
+    wrong = sum(statement.truth is Truth.CONTRADICTED for statement in checked)
     values = {
         "headline": _headline(checked, wrong),
         "figure": rate_figure("Contradicted", Rate(wrong, len(checked)), "statement", "") if checked else None,
@@ -84,7 +84,7 @@ def show(asked: Asked) -> Shown:
         "items_address": "/knowledge?items=all",
     }
     if values["tab"] == "items":
-        return Shown("knowledge.html", values | _items(asked, checked))
+        return Shown("knowledge.html", values | _item_values(asked, checked))
     wanted = asked.query.get("file", "")
     chosen = next((file for file in files if file.path == wanted), files[0] if files and not wanted else None)
     if wanted and chosen is None:
@@ -92,17 +92,17 @@ def show(asked: Asked) -> Shown:
     lines, problem = list[MarkedLine](), ""
     if chosen is not None:
         try:
-            lines = list(_marked(studio, chosen.path, checked, rules))
+            lines = list(_marked_lines(studio, chosen.path, checked, rules))
         except InputError as error:
             problem = str(error.args[0])
     return Shown("knowledge.html", values | {"chosen": chosen, "lines": lines, "problem": problem})
 
 
-def _screens(studio: Studio) -> tuple[list[CheckedStatement], list[RuleSummary]]:
+def _stored_checks(studio: Studio) -> tuple[list[CheckedStatement], list[RuleSummary]]:
     with closing(Screens(studio.settings.home)) as screens:
         checked = screens.newest("lint", list[CheckedStatement]) or []
-        found = screens.newest("rules", RulesFound)
-    return checked, summaries(found.checks) if found else []
+        rules = screens.newest("rules", RulesFound)
+    return checked, summaries(rules.checks) if rules else []
 
 
 def _headline(checked: Sequence[CheckedStatement], wrong: int) -> str:
@@ -113,42 +113,43 @@ def _headline(checked: Sequence[CheckedStatement], wrong: int) -> str:
     return say("The tree contradicts {}.", counted(wrong, "statement"))
 
 
-def _files(checked: Sequence[CheckedStatement], rules: Sequence[RuleSummary]) -> Iterator[KnowledgeFile]:
+def _knowledge_files(checked: Sequence[CheckedStatement], rules: Sequence[RuleSummary]) -> Iterator[KnowledgeFile]:
     """Yield the files, those with the most to do first."""
-    in_files = [one for one in checked if not one.statement.file.startswith(ITEM)]
-    total = Counter(file.statement.file for file in in_files)
-    wrong = Counter(file.statement.file for file in in_files if file.truth is Truth.CONTRADICTED)
+    statements = [statement for statement in checked if not statement.statement.file.startswith(ITEM)]
+    total = Counter(statement.statement.file for statement in statements)
+    wrong = Counter(statement.statement.file for statement in statements if statement.truth is Truth.CONTRADICTED)
     ignored = Counter(rule.rule.file for rule in rules if rule.harm > (0, 0))
     for path in sorted(total, key=lambda path: (-wrong[path], -ignored[path], path.count("/"), path)):
         address = f"/knowledge?{urlencode({'file': path})}"
         yield KnowledgeFile(path, total[path], wrong[path], ignored[path], address)
 
 
-def _marked(
+def _marked_lines(
     studio: Studio, path: str, checked: Sequence[CheckedStatement], rules: Sequence[RuleSummary]
 ) -> Iterator[MarkedLine]:
-    here = [one for one in checked if one.statement.file == path]
+    """Yield the lines of a file, with contradictions at the end of a statement and confirmations at its beginning."""
+    statements = [statement for statement in checked if statement.statement.file == path]
     wrong: dict[int, list[CheckedStatement]] = {}
     confirmed = set[int]()
-    for one in here:
-        if one.truth is Truth.CONTRADICTED:
-            wrong.setdefault(one.statement.end_line, []).append(one)
-        elif one.truth is Truth.CONFIRMED:
-            confirmed.add(one.statement.line)
-    of_line: dict[int, list[RuleSummary]] = {}
+    for statement in statements:
+        if statement.truth is Truth.CONTRADICTED:
+            wrong.setdefault(statement.statement.end_line, []).append(statement)
+        elif statement.truth is Truth.CONFIRMED:
+            confirmed.add(statement.statement.line)
+    rules_of_line: dict[int, list[RuleSummary]] = {}
     for rule in rules:
         if rule.rule.file == path and (rule.obeyed.n or rule.harm > (0, 0)):
-            of_line.setdefault(rule.rule.line, []).append(rule)
+            rules_of_line.setdefault(rule.rule.line, []).append(rule)
     actions = _repairs(studio, path)
     text = read_below(studio.settings.root, path).decode("utf-8", "replace").splitlines()
-    for number, line in enumerate(text[:_LINES], 1):
+    for number, line in enumerate(text[:_MOST_LINES], 1):
         yield MarkedLine(
             number,
             line[:_LONGEST_LINE],
-            tuple(wrong.get(number, ())),
-            number in confirmed,
-            tuple(of_line.get(number, ())),
-            actions.get(number, ""),
+            wrong=tuple(wrong.get(number, ())),
+            is_confirmed=number in confirmed,
+            rules=tuple(rules_of_line.get(number, ())),
+            action=actions.get(number, ""),
         )
 
 
@@ -162,40 +163,43 @@ def _repairs(studio: Studio, path: str) -> dict[int, str]:
             if patch.path == path:
                 old, new = patch.before.splitlines(), patch.after.splitlines()
                 changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-                gone = (number for tag, a, b, _, _ in changes if tag in ("replace", "delete") for number in range(a, b))
-                found |= {number + 1: f"/#action-{id_}" for number in gone}
+                removed = (
+                    number for tag, a, b, _, _ in changes if tag in ("replace", "delete") for number in range(a, b)
+                )
+                found |= {number + 1: f"/#action-{id_}" for number in removed}
     return found
 
 
 # Items
 
 
-def _items(asked: Asked, checked: Sequence[CheckedStatement]) -> dict[str, object]:
+def _item_values(asked: Asked, checked: Sequence[CheckedStatement]) -> dict[str, object]:
+    """Return the values of the tab of items: a page of those that the filter and the words of the query select."""
     wanted, text = asked.query.get("items", ""), asked.query.get("text", "").strip()
     settings = asked.studio.settings
     filter_ = ItemFilter(wanted) if wanted in set(ItemFilter) else ItemFilter.ALL
-    wrong: dict[str, list[CheckedStatement]] = {}
-    for one in checked:
-        if one.statement.file.startswith(ITEM) and one.truth is Truth.CONTRADICTED:
-            wrong.setdefault(one.statement.file.removeprefix(ITEM), []).append(one)
+    contradicted: dict[str, list[CheckedStatement]] = {}
+    for statement in checked:
+        if statement.statement.file.startswith(ITEM) and statement.truth is Truth.CONTRADICTED:
+            contradicted.setdefault(statement.statement.file.removeprefix(ITEM), []).append(statement)
     shown = list[KnowledgeItem]()
     after = ""
     if (settings.home / INDEX).exists():
         with closing(Index(settings.home)) as index, index.reading() as connection:
-            page = items_page(connection, filter_, text, asked.query.get("after", ""), _PAGE)
-            used = _used(settings, {known.item.id for known in page.items})
-            for known in page.items:
-                item = known.item
-                by_item = used.get(item.id, Counts())
+            page = items_page(connection, filter_, text, asked.query.get("after", ""), _ITEMS_OF_PAGE)
+            counts = _counts_by_item(settings, {listed.item.id for listed in page.items})
+            for listed in page.items:
+                item = listed.item
+                item_counts = counts.get(item.id, Counts())
                 shown.append(
                     KnowledgeItem(
                         item,
-                        known.served,
-                        effective_of(item),
-                        by_item,
-                        estimated_tokens(item.content) * (by_item.judged + by_item.unjudged),
-                        tuple(wrong.get(item.id, ())),
-                        tuple(predecessors_of(connection, item.id)),
+                        served=listed.served,
+                        effective=effective_of(item),
+                        counts=item_counts,
+                        tokens=estimated_tokens(item.content) * (item_counts.judged + item_counts.unjudged),
+                        wrong=tuple(contradicted.get(item.id, ())),
+                        replaces=tuple(predecessors_of(connection, item.id)),
                     )
                 )
         after = page.after
@@ -211,11 +215,11 @@ def _items(asked: Asked, checked: Sequence[CheckedStatement]) -> dict[str, objec
     }
 
 
-def _used(settings: Settings, items: Collection[str]) -> dict[str, Counts]:
+def _counts_by_item(settings: Settings, items: Collection[str]) -> dict[str, Counts]:
     """Return the judged injections of these items over all days; none from a log that does not answer."""
     with suppress(KnowboundError), closing(open_quality_log(settings)) as log:
         return log.verdicts_on(items)
     return {}
 
 
-PAGE = StudioPage("Knowledge", 3, {"/knowledge": show})
+PAGE = StudioPage("Knowledge", place=3, views={"/knowledge": show})

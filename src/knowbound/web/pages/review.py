@@ -41,10 +41,10 @@ from knowbound.text.printable import counted
 from knowbound.web.access import Right
 from knowbound.web.studio import Asked, Goto, Shown, Studio, StudioPage
 
-_CLOSED = (FixState.APPLIED, FixState.REJECTED)
-_SCALE = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0)  # where the bars of costs end
-_EVIDENCE = 8  # places of one action
-_SHOWN = 50  # actions
+_DECIDED_STATES = (FixState.APPLIED, FixState.REJECTED)
+_BAR_ENDS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0)  # where the bars of costs end
+_MOST_PLACES = 8  # places of one action
+_MOST_ACTIONS = 50  # actions
 
 
 class ActionCard(NamedTuple):
@@ -77,28 +77,28 @@ def show(asked: Asked) -> Shown:
     if reviewed is None:
         return Shown("review_reading.html")
     actions = [action for action in reviewed.actions if not _is_closed(action.id, decided)]
-    top = max((action.cost.share or 0.0 for action in actions), default=0.0)
+    highest_share = max((action.cost.share or 0.0 for action in actions), default=0.0)
     cost = cost_words(actions[0].cost, reviewed.figures.sessions) if actions else ""
     return Shown(
         "review.html",
         {
             "headline": _headline(actions),
             "lead": say("The first touches {}.", cost) if cost else "",
-            "figure": _figure(asked.studio),
-            "mark": _mark(reviewed),
-            "cards": [_card(one, reviewed, asked.studio) for one in actions[:_SHOWN]],
-            "left": max(0, len(actions) - _SHOWN),
-            "scale": next((one for one in _SCALE if top <= one), 1.0),
-            "done": _done(reviewed, decided),
+            "figure": _open_gap_figure(asked.studio),
+            "mark": _watermark(reviewed),
+            "cards": [_card(action, reviewed, asked.studio) for action in actions[:_MOST_ACTIONS]],
+            "left": max(0, len(actions) - _MOST_ACTIONS),
+            "scale": next((end for end in _BAR_ENDS if highest_share <= end), 1.0),
+            "done": _done_cards(reviewed, decided),
             "reviewed": reviewed,
-            "evidence": _EVIDENCE,
+            "evidence": _MOST_PLACES,
             "may_change": asked.studio.access.may(Right.WORK),
         },
     )
 
 
 def _is_closed(id_: str, decided: dict[str, DecidedFix]) -> bool:
-    return id_ in decided and decided[id_].state in _CLOSED
+    return id_ in decided and decided[id_].state in _DECIDED_STATES
 
 
 def _headline(actions: Sequence[Action]) -> str:
@@ -107,55 +107,62 @@ def _headline(actions: Sequence[Action]) -> str:
     return say("{} to decide.", counted(len(actions), "action"))
 
 
-def _figure(studio: Studio) -> Figure | None:
+def _open_gap_figure(studio: Studio) -> Figure | None:
     """Return the open gap rate with its interval, of the run that the screen was made from."""
-    found = Observed(studio.settings.home).run("observe", ObserveReport)
-    return open_figures(found[0].gap)[0] if found else None
+    newest = Observed(studio.settings.home).run("observe", ObserveReport)
+    return open_figures(newest[0].gap)[0] if newest else None
 
 
-def _mark(reviewed: Reviewed) -> tuple[Section, ...]:
-    one = reviewed.figures
-    if not one.sha256_8:
+def _watermark(reviewed: Reviewed) -> tuple[Section, ...]:
+    figures = reviewed.figures
+    if not figures.sha256_8:
         return ()
-    return (Section("", (Mark(Watermark(one.test_set, one.samples, one.sha256_8, one.warning)),)),)
+    return (Section("", (Mark(Watermark(figures.test_set, figures.samples, figures.sha256_8, figures.warning)),)),)
 
 
 def _card(action: Action, reviewed: Reviewed, studio: Studio) -> ActionCard:
+    """Return the card of an action; its fix is made anew for the files as they are now."""
     fix, problem = reviewed.fixes.get(action.id), ""
     if fix is not None and not fix.session:
         try:
             fix = current(fix, studio.settings)
         except InputError as error:
             problem = str(error.args[0])
-    is_text = fix is not None and not fix.session
+    changes_text = fix is not None and not fix.session
     return ActionCard(
         action,
-        cost_words(action.cost, reviewed.figures.sessions),
-        diff_of(fix) if fix is not None and is_text else "",
-        bool(fix and fix.patches),
-        _stamp(fix) if fix is not None else "",
-        f"/turn/{fix.session}/{fix.turn}" if fix is not None and fix.session else "",
-        _changed_lines(fix.patches[0])[1] if fix is not None and len(fix.patches) == 1 else "",
-        problem or ("" if fix else translated("Rules know no repair: correct it by hand.")),
-        fix is not None and fix.needs_person,
-        "" if fix else _in_knowledge(action.place),
+        cost=cost_words(action.cost, reviewed.figures.sessions),
+        diff=diff_of(fix) if fix is not None and changes_text else "",
+        is_file=bool(fix and fix.patches),
+        stamp=_stamp(fix) if fix is not None else "",
+        turn=f"/turn/{fix.session}/{fix.turn}" if fix is not None and fix.session else "",
+        edited=_changed_lines(fix.patches[0])[1] if fix is not None and len(fix.patches) == 1 else "",
+        problem=problem or ("" if fix else translated("Rules know no repair: correct it by hand.")),
+        needs_person=fix is not None and fix.needs_person,
+        knowledge="" if fix else _knowledge_address(action.place),
     )
 
 
-def _in_knowledge(place: str) -> str:
+def _knowledge_address(place: str) -> str:
+    """Return the address of the page of knowledge with a file, or with the items that are held back."""
     if place.startswith(ITEM):
         return f"/knowledge?{urlencode({'items': ItemFilter.HELD_BACK})}"
     return f"/knowledge?{urlencode({'file': place})}" if place else ""
 
 
-def _done(reviewed: Reviewed, decided: dict[str, DecidedFix]) -> list[DoneCard]:
-    watched = {one.id: one for one in reviewed.watched}
+def _done_cards(reviewed: Reviewed, decided: dict[str, DecidedFix]) -> list[DoneCard]:
+    lessons = {lesson.id: lesson for lesson in reviewed.watched}
     found = [
-        DoneCard(one.fix, one.state, one.time, watched.get(one.fix.lesson.id) if one.fix.lesson else None)
-        for one in decided.values()
-        if one.state in _CLOSED
+        DoneCard(
+            decision.fix,
+            decision.state,
+            decision.time,
+            lessons.get(decision.fix.lesson.id) if decision.fix.lesson else None,
+        )
+        for decision in decided.values()
+        if decision.state in _DECIDED_STATES
     ]
-    return sorted(found, key=lambda one: one.time, reverse=True)
+    return sorted(found, key=lambda decision: decision.time, reverse=True)
 
 
 # Changes
@@ -165,7 +172,7 @@ def _stamp(fix: Fix) -> str:
     return digest_of([fix.id, diff_of(fix), fix.content])[:16]
 
 
-def _shown_fix(asked: Asked) -> Fix:
+def _open_fix(asked: Asked) -> Fix:
     """Return the fix that the form shows. Raises InputError if the fix has changed since."""
     id_, settings = asked.path["id"], asked.studio.settings
     reviewed, decided = known_fixes(settings)
@@ -175,8 +182,9 @@ def _shown_fix(asked: Asked) -> Fix:
     return fix
 
 
-def _as_seen(asked: Asked) -> Fix:
-    fix = _shown_fix(asked)
+def _fix_as_seen(asked: Asked) -> Fix:
+    """Return the fix of the form for the files as they are now. Raises InputError unless the person saw just this."""
+    fix = _open_fix(asked)
     if fix.session or not (fix.patches or fix.item or fix.lesson):
         raise InputError("no-such-action", "This action has nothing to write.")
     fix = current(fix, asked.studio.settings)
@@ -189,14 +197,14 @@ def _as_seen(asked: Asked) -> Fix:
 
 def accept(asked: Asked) -> Goto:
     """Carry the action out, as it was shown."""
-    fix = _as_seen(asked)
+    fix = _fix_as_seen(asked)
     apply_fix(fix, asked.studio.settings, asked.user)
     return Goto(f"/?done={fix.id}#done-{fix.id}")
 
 
 def edit(asked: Asked) -> Goto:
     """Carry the action out with other lines in place of those that it proposes."""
-    fix = _as_seen(asked)
+    fix = _fix_as_seen(asked)
     if len(fix.patches) != 1:
         raise InputError("no-such-action", "This action changes several files: edit them by hand.")
     (patch,) = fix.patches
@@ -216,7 +224,9 @@ def _changed_lines(patch: FilePatch) -> tuple[str, str, str]:
         text.decode("utf-8", "surrogateescape").splitlines(keepends=True) for text in (patch.before, patch.after)
     )
     changes = [
-        one for one in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if one[0] != "equal"
+        change
+        for change in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        if change[0] != "equal"
     ]
     first, last = (changes[0][3], changes[-1][4]) if changes else (len(new), len(new))
     return "".join(new[:first]), "".join(new[first:last]), "".join(new[last:])
@@ -224,14 +234,14 @@ def _changed_lines(patch: FilePatch) -> tuple[str, str, str]:
 
 def branch(asked: Asked) -> Goto:
     """Commit the change on a branch of its own."""
-    fix = _as_seen(asked)
+    fix = _fix_as_seen(asked)
     commit_on_branch(fix, asked.studio.settings)
     return Goto(f"/?branch={fix.id}#action-{fix.id}")
 
 
 def reject(asked: Asked) -> Goto:
     """Never show the action again."""
-    fix = _shown_fix(asked)
+    fix = _open_fix(asked)
     reject_fix(fix, asked.studio.settings)
     return Goto(f"/?done={fix.id}#done-{fix.id}")
 
@@ -239,21 +249,21 @@ def reject(asked: Asked) -> Goto:
 def undo(asked: Asked) -> Goto:
     """Take a fix back, or a rejection."""
     id_, settings = asked.path["id"], asked.studio.settings
-    known = known_fixes(settings)[1].get(id_)
-    if known is None or known.state not in _CLOSED:
+    decision = known_fixes(settings)[1].get(id_)
+    if decision is None or decision.state not in _DECIDED_STATES:
         raise InputError("no-such-action", f"The action {id_} was not carried out: there is nothing to take back.")
-    if known.state is FixState.REJECTED:
-        restore_fix(known, settings)
+    if decision.state is FixState.REJECTED:
+        restore_fix(decision, settings)
     else:
-        undo_fix(known, undo_of(known, settings), settings, asked.user)
+        undo_fix(decision, undo_of(decision, settings), settings, asked.user)
     return Goto(f"/?undone={id_}#action-{id_}")
 
 
 PAGE = StudioPage(
     "Review",
-    1,
-    {"/": show},
-    {
+    place=1,
+    views={"/": show},
+    changes={
         "/actions/{id}/accept": accept,
         "/actions/{id}/edit": edit,
         "/actions/{id}/branch": branch,

@@ -26,10 +26,10 @@ from knowbound.traces.turns import TraceTurn, session_of, turns_in
 from knowbound.web.studio import Asked, Goto, Plain, Shown, Studio, StudioPage
 from knowbound.web.timeline import timeline
 
-_PAGE = 40
-_ORDER = tuple(Diagnosis)
-_RAW = 400_000  # bytes of a raw line
-_LARGE = 24_000_000  # bytes of a transcript that is read again for each page
+_ROWS_OF_PAGE = 40
+_DIAGNOSES = tuple(Diagnosis)  # in the order in which bars show them
+_RAW_BYTES = 400_000  # bytes of a raw line
+_LARGE_BYTES = 24_000_000  # bytes of a transcript that is read again for each page
 
 
 class SessionEntry(NamedTuple):
@@ -60,40 +60,40 @@ def show(asked: Asked) -> Shown:
             "wanted": wanted,
             "projects": projects,
             "agents": results.counts("agent"),
-            "diagnoses": [(one.value, diagnoses[one.value]) for one in _ORDER if one.value in diagnoses],
+            "diagnoses": [(each.value, diagnoses[each.value]) for each in _DIAGNOSES if each.value in diagnoses],
             "headline": _headline(sum(projects.values()), diagnoses),
             "first": bool(after),
         }
         if wanted["diagnosis"]:
-            turns = results.turns(project=wanted["project"], diagnosis=wanted["diagnosis"], after=after, most=_PAGE)
-            values |= {"entries": (), "turns": turns.rows, "more": _more(wanted, turns.after)}
+            turns = results.turns(
+                project=wanted["project"], diagnosis=wanted["diagnosis"], after=after, most=_ROWS_OF_PAGE
+            )
+            values |= {"entries": (), "turns": turns.rows, "more": _next_address(wanted, turns.after)}
             return Shown("sessions.html", values)
-        page = results.sessions(project=wanted["project"], agent=wanted["agent"], after=after, most=_PAGE)
+        page = results.sessions(project=wanted["project"], agent=wanted["agent"], after=after, most=_ROWS_OF_PAGE)
         names = [row.session for row in page.rows]
         bars = {name: results.counts("diagnosis", session=name) for name in names}
         prompts = results.first_prompts(names)
     entries = [
         SessionEntry(
-            one,
-            " ".join(prompts.get(one.session, "").split()),
-            _in_order(bars.get(one.session, {})),
-            f"/session/{quote(one.session, safe='')}",
+            row,
+            " ".join(prompts.get(row.session, "").split()),
+            _ordered_counts(bars.get(row.session, {})),
+            f"/session/{quote(row.session, safe='')}",
         )
-        for one in page.rows
+        for row in page.rows
     ]
-    return Shown("sessions.html", values | {"entries": entries, "turns": (), "more": _more(wanted, page.after)})
+    return Shown("sessions.html", values | {"entries": entries, "turns": (), "more": _next_address(wanted, page.after)})
 
 
-def _more(wanted: dict[str, str], after: str) -> str:
-    return (
-        f"/sessions?{urlencode({name: value for name, value in wanted.items() if value} | {'after': after})}"
-        if after
-        else ""
-    )
+def _next_address(wanted: dict[str, str], after: str) -> str:
+    """Return the address of the next rows; "" after the last."""
+    query = {name: value for name, value in wanted.items() if value} | {"after": after}
+    return f"/sessions?{urlencode(query)}" if after else ""
 
 
-def _in_order(counts: dict[str, int]) -> tuple[tuple[str, int], ...]:
-    return tuple((one.value, counts[one.value]) for one in _ORDER if counts.get(one.value))
+def _ordered_counts(counts: dict[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple((diagnosis.value, counts[diagnosis.value]) for diagnosis in _DIAGNOSES if counts.get(diagnosis.value))
 
 
 def _headline(sessions: int, diagnoses: dict[str, int]) -> str:
@@ -110,15 +110,15 @@ def _headline(sessions: int, diagnoses: dict[str, int]) -> str:
 def show_session(asked: Asked) -> Shown:
     """Return a session with its turns."""
     id_ = asked.path["session"]
-    stored = _stored(asked.studio, id_)
+    stored = _stored_session(asked.studio, id_)
     entries = [
-        TurnEntry(number, stored.turns.get(number), stored.audited.get(number), _address(id_, number))
+        TurnEntry(number, stored.turns.get(number), stored.audited.get(number), _turn_address(id_, number))
         for number in stored.numbers
     ]
     return Shown("session.html", {"id": id_, "session": stored.session, "entries": entries})
 
 
-def _address(session: str, turn: int) -> str:
+def _turn_address(session: str, turn: int) -> str:
     return f"/turn/{quote(session, safe='')}/{turn}"
 
 
@@ -128,31 +128,31 @@ def _address(session: str, turn: int) -> str:
 def show_turn(asked: Asked) -> Shown:
     """Return a turn as a time line."""
     id_, number = asked.path["session"], int(asked.path["turn"])
-    stored = _stored(asked.studio, id_)
-    own, file = stored.audited.get(number), stored.file_of(number)
+    stored = _stored_session(asked.studio, id_)
+    audited, file = stored.audited.get(number), stored.file_of(number)
     line = asked.query.get("line", "")
     trace, problem = None, ""
     try:
         trace = trace_turn(Path(file), id_, number)
     except (InputError, OSError) as error:
         problem = str(error.args[0] if isinstance(error, InputError) else error)
-    verdicts = _verdicts(asked.studio, trace) if trace is not None else {}
-    shown = timeline(trace, own, verdicts, int(line) if line.isdecimal() else 0) if trace is not None else None
-    claims = [claim for claim in own.claims if claim.is_decided] if own else []
+    verdicts = _item_verdicts(asked.studio, trace) if trace is not None else {}
+    shown = timeline(trace, audited, verdicts, int(line) if line.isdecimal() else 0) if trace is not None else None
+    claims = [claim for claim in audited.claims if claim.is_decided] if audited else []
     numbers = stored.numbers
-    at = numbers.index(number)
+    position = numbers.index(number)
     return Shown(
         "turn.html",
         {
             "id": id_,
             "number": number,
-            "turn": own,
+            "turn": audited,
             "trace": trace,
             "shown": shown,
             "problem": problem or ("" if trace else translated("The trace has no such turn any more.")),
             "supported": (sum(claim.support is Support.SUPPORTED for claim in claims), len(claims)),
-            "previous": _address(id_, numbers[at - 1]) if at > 0 else "",
-            "next": _address(id_, numbers[at + 1]) if at + 1 < len(numbers) else "",
+            "previous": _turn_address(id_, numbers[position - 1]) if position > 0 else "",
+            "next": _turn_address(id_, numbers[position + 1]) if position + 1 < len(numbers) else "",
             "agent": stored.session.agent,
             "raw": f"/raw/{quote(id_, safe='')}/{number}",
             "session_address": f"/session/{quote(id_, safe='')}",
@@ -160,7 +160,7 @@ def show_turn(asked: Asked) -> Shown:
     )
 
 
-class _Stored(NamedTuple):
+class _StoredSession(NamedTuple):
     """A stored session with its turns by number."""
 
     session: Findings | AuditedSession
@@ -173,20 +173,24 @@ class _Stored(NamedTuple):
 
     def file_of(self, number: int) -> str:
         """Return the transcript of a turn. Raises InputError if there is no such turn."""
-        found = self.audited.get(number) or self.turns.get(number)
-        if found is None or not found.file:
+        turn = self.audited.get(number) or self.turns.get(number)
+        if turn is None or not turn.file:
             raise InputError("no-sessions", f"Session {self.session.session!r} has no turn {number}.")
-        return found.file
+        return turn.file
 
 
-def _stored(studio: Studio, id_: str) -> _Stored:
+def _stored_session(studio: Studio, id_: str) -> _StoredSession:
     with closing(open_results(studio.settings)) as results:
-        found = results.session(id_)
-    session = found.findings or found.audited
+        results_of_session = results.session(id_)
+    session = results_of_session.findings or results_of_session.audited
     if session is None:
         raise InputError("no-sessions", f"No session {id_!r} is stored.")
-    turns = {turn.index: turn for turn in found.findings.turns} if found.findings else {}
-    return _Stored(session, turns, {turn.turn: turn for turn in found.audited.turns} if found.audited else {})
+    turns = {turn.index: turn for turn in results_of_session.findings.turns} if results_of_session.findings else {}
+    return _StoredSession(
+        session,
+        turns,
+        {turn.turn: turn for turn in results_of_session.audited.turns} if results_of_session.audited else {},
+    )
 
 
 def trace_turn(transcript: Path, session: str, number: int) -> TraceTurn | None:
@@ -195,21 +199,25 @@ def trace_turn(transcript: Path, session: str, number: int) -> TraceTurn | None:
         info = transcript.stat()
     except OSError as error:
         raise InputError("no-such-path", f"The transcript is gone: {transcript}") from error
-    if info.st_size > _LARGE:
-        found = (one for one in turns_in(session_of(transcript)) if one.session == session)
-        return next(islice((one for one in found if one.index == number), 1), None)
+    if info.st_size > _LARGE_BYTES:  # too large to keep all turns of it
+        turns = (turn for turn in turns_in(session_of(transcript)) if turn.session == session)
+        return next(islice((turn for turn in turns if turn.index == number), 1), None)
     return next(
-        (one for one in _turns(str(transcript), info.st_mtime_ns) if (one.session, one.index) == (session, number)),
+        (
+            turn
+            for turn in _cached_turns(str(transcript), info.st_mtime_ns)
+            if (turn.session, turn.index) == (session, number)
+        ),
         None,
     )
 
 
 @lru_cache(maxsize=2)
-def _turns(transcript: str, _mtime_ns: int) -> Sequence[TraceTurn]:
+def _cached_turns(transcript: str, _mtime_ns: int) -> Sequence[TraceTurn]:
     return tuple(turns_in(session_of(Path(transcript))))
 
 
-def _verdicts(studio: Studio, turn: TraceTurn) -> dict[str, ItemVerdict]:
+def _item_verdicts(studio: Studio, turn: TraceTurn) -> dict[str, ItemVerdict]:
     """Return what the quality log says about the items of a turn, if it can be read."""
     with suppress(KnowboundError), closing(open_quality_log(studio.settings)) as log:
         logged = log.get(f"{turn.session}/{turn.key}")
@@ -220,29 +228,31 @@ def _verdicts(studio: Studio, turn: TraceTurn) -> dict[str, ItemVerdict]:
 def at_line(asked: Asked) -> Goto:
     """Lead to the turn, and the call in it, at a line of a session's trace."""
     id_, line = asked.path["session"], int(asked.path["line"])
-    stored = _stored(asked.studio, id_)
-    first = {number: one.line for number, one in (stored.turns | stored.audited).items()}
-    before = [number for number, start in first.items() if start <= line]
-    if not first:
+    stored = _stored_session(asked.studio, id_)
+    first_lines = {number: turn.line for number, turn in (stored.turns | stored.audited).items()}
+    numbers_before = [number for number, start in first_lines.items() if start <= line]
+    if not first_lines:
         raise InputError("no-sessions", f"Session {id_!r} has no turn.")
-    return Goto(f"{_address(id_, max(before, default=min(first)))}?line={line}#asked")
+    return Goto(f"{_turn_address(id_, max(numbers_before, default=min(first_lines)))}?line={line}#asked")
 
 
 def raw_line(asked: Asked) -> Plain:
     """Return one line of a trace as it was written, without secrets."""
     id_, number, line = asked.path["session"], int(asked.path["turn"]), int(asked.path["line"])
-    named = _stored(asked.studio, id_).file_of(number)
-    trace = trace_turn(Path(named), id_, number)
+    transcript = _stored_session(asked.studio, id_).file_of(number)
+    trace = trace_turn(Path(transcript), id_, number)
     if trace is None:
         raise InputError("no-sessions", f"Session {id_!r} has no turn {number}.")
     # Only the files of this very turn are read, whatever the address says.
-    place = next((step.path for step in trace.steps for call in step.calls if call.line == line and step.path), named)
+    path = next(
+        (step.path for step in trace.steps for call in step.calls if call.line == line and step.path), transcript
+    )
     try:
-        with open(place, "rb") as file:
-            found = next(islice(file, line - 1, line), b"")
+        with open(path, "rb") as file:
+            raw = next(islice(file, line - 1, line), b"")
     except OSError as error:
-        raise InputError("no-such-path", f"Cannot read {place}: {error.strerror}.") from error
-    text = found[:_RAW].decode("utf-8", "replace")
+        raise InputError("no-such-path", f"Cannot read {path}: {error.strerror}.") from error
+    text = raw[:_RAW_BYTES].decode("utf-8", "replace")
     with suppress(ValueError):
         text = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
     return Plain(printable(redact(text)))
@@ -250,8 +260,8 @@ def raw_line(asked: Asked) -> Plain:
 
 PAGE = StudioPage(
     "Sessions",
-    2,
-    {
+    place=2,
+    views={
         "/sessions": show,
         "/session/{session:path}": show_session,
         "/turn/{session:path}/{turn:int}": show_turn,

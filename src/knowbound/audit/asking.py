@@ -28,11 +28,11 @@ from knowbound.text.redact import redact
 from knowbound.traces.turns import TraceTurn
 
 MOST = 8  # claims of a turn
-_TOKENS = 8_000  # of the material
-_REASON, _COMMAND = 200, 100  # characters
-_RUNS = 12  # checks of the session that are listed
+_MATERIAL_TOKENS = 8_000  # of the material
+_REASON_CHARACTERS, _COMMAND_CHARACTERS = 200, 100  # characters
+_LISTED_RUNS = 12  # checks of the session that are listed
 _CALL = re.compile(r"^\[(\d+)\] ", re.M)
-_NAMED = re.compile(
+_NAMED_THING = re.compile(
     r"`([^`\n]{3,80})`|(?<![\w./])((?:[\w@.-]+/)*[\w@-]+\.[A-Za-z]\w{0,5})(?::\d+)?\b|(?<![\w.])(\d{3,})\b"
 )
 
@@ -80,34 +80,35 @@ def ask_turns(turns: Sequence[AskedTurn], asker: Asker) -> list[AnsweredTurn]:
     materials = [_material(turn) for turn in turns]
     asked = asker.ask(
         load_prompt("claims"),
-        [{**material.texts, "facts": sendable(one.facts)} for one, material in zip(turns, materials, strict=True)],
+        [{**material.texts, "facts": sendable(turn.facts)} for turn, material in zip(turns, materials, strict=True)],
         ClaimAnswers,
         sources=[AnswerSource(turn.turn.session, turn.turn.project) for turn in turns],
     )
-    found = []
-    for one, material, answer in zip(turns, materials, asked, strict=True):
+    answered = []
+    for turn, material, answer in zip(turns, materials, asked, strict=True):
         if answer.value is None:
-            found.append(AnsweredTurn(None, answer.problem))
+            answered.append(AnsweredTurn(None, answer.problem))
             continue
-        verified = (_verified(each, one, material, asker.judge) for each in answer.value.claims[:MOST])
-        claims = _joined(one.checked, [each for each in verified if each is not None])
-        found.append(AnsweredTurn(claims, "", answer.value.final))
-    return found
+        verified = (_verify_claim(claim, turn, material, asker.judge) for claim in answer.value.claims[:MOST])
+        claims = _join_claims(turn.checked, [claim for claim in verified if claim is not None])
+        answered.append(AnsweredTurn(claims, "", answer.value.final))
+    return answered
 
 
-def _material(one: AskedTurn) -> TurnMaterial:
-    turn = one.turn
+def _material(asked_turn: AskedTurn) -> TurnMaterial:
+    """Return what the model is shown of a turn."""
+    turn = asked_turn.turn
     return turn_material(
         JudgedTurn(
             turn.key,
             turn.prompt.text,
-            one.answer.text,
+            asked_turn.answer.text,
             (),
             tuple(map(JudgedCall.of, turn.calls)),
             read_before=turn.read_before,
             next_message=turn.next_prompt,
         ),
-        tokens=_TOKENS,
+        tokens=_MATERIAL_TOKENS,
     )
 
 
@@ -123,9 +124,9 @@ def session_facts(turn: TraceTurn, facts: TurnFacts, view: SessionView) -> Itera
         yield "No code was edited in this session."
     else:
         yield f"The last edit of code is in {place(edit.order)}: {short_name(edit)}."
-    for run in view.runs[-_RUNS:]:
+    for run in view.runs[-_LISTED_RUNS:]:
         when = "" if edit is None else ", after the last edit of code" if run.order > edit.order else ", before it"
-        yield f"{place(run.order)} ran {short_line(run.tool, _COMMAND)}: {_ended(run)}{when}."
+        yield f"{place(run.order)} ran {short_line(run.tool, _COMMAND_CHARACTERS)}: {_run_result(run)}{when}."
     if edit is not None and not any(run.order > edit.order for run in view.runs):
         unknown = " that rules know" if view.last_act > edit.order else ""
         yield f"No test, build, lint or other check{unknown} ran after the last edit of code."
@@ -138,40 +139,46 @@ def session_facts(turn: TraceTurn, facts: TurnFacts, view: SessionView) -> Itera
         yield "Something was still running in the background."
 
 
-def _ended(run: Run) -> str:
+def _run_result(run: Run) -> str:
     counts = "" if run.passed is None else f", {run.passed} passed" + (f", {run.failed} failed" if run.failed else "")
     ended = "its end is not shown" if run.ended is Ended.UNKNOWN else run.ended.value
     return f"{ended}{counts}{', a part of the tests' if run.is_filtered else ''}"
 
 
-def _verified(given: ClaimAnswer, one: AskedTurn, material: TurnMaterial, judge: str) -> Checked | None:
+def _verify_claim(claim: ClaimAnswer, turn: AskedTurn, material: TurnMaterial, judge: str) -> Checked | None:
     """Return the claim as far as its quotations hold; None if the claim is not verbatim in the answer."""
-    if not is_quoted(given.quote, [sendable(one.answer.text)]):
+    if not is_quoted(claim.quote, [sendable(turn.answer.text)]):
         return None
-    support, important, line, why = given.support, given.important, one.answer.line, _reason_words(given)
-    code = KINDS[given.kind].code
+    support, important, line, why = claim.support, claim.important, turn.answer.line, _reason_words(claim)
+    code = KINDS[claim.kind].code
     if support is Support.SUPPORTED:
-        place = _cited(given, material)
+        place = _cited_call(claim, material)
         if place is None:
             # The model took it for shown: nobody has found it unsupported, and nothing shows it.
             support, important, why = Support.UNSEEN, False, "the call that is cited for it does not show it"
         elif place:
-            line = one.turn.calls[place - 1].line if place <= len(one.turn.calls) else line
+            line = turn.turn.calls[place - 1].line if place <= len(turn.turn.calls) else line
     elif support is Support.CONTRADICTED:
-        by_user = is_quoted(given.evidence, [material.next_message])
-        if not by_user and _cited(given, material) is None and not is_quoted(given.evidence, [sendable(one.facts)]):
+        by_user = is_quoted(claim.evidence, [material.next_message])
+        if (
+            not by_user
+            and _cited_call(claim, material) is None
+            and not is_quoted(claim.evidence, [sendable(turn.facts)])
+        ):
             support, why = Support.NOT_CHECKABLE, "what is cited against it is not in the trace"
         code = FindingCode.USER_CONTRADICTS if by_user else FindingCode.TRACE_CONTRADICTS
-    elif support is Support.UNSEEN and one.waits and given.kind in OF_RULES:
+    elif support is Support.UNSEEN and turn.waits and claim.kind in OF_RULES:
         support, why = Support.NOT_CHECKABLE, "something was still running"
-    elif support is Support.UNSEEN and _was_shown(given, one, material):
+    elif support is Support.UNSEEN and _was_shown(claim, turn, material):
         support, why = Support.NOT_CHECKABLE, "the session has shown what it names, outside of what the model was shown"
-    return checked(given.quote, given.kind, support, redact(why), line=line, important=important, code=code, by=judge)
+    return checked(claim.quote, claim.kind, support, redact(why), line=line, important=important, code=code, by=judge)
 
 
-def _reason_words(given: ClaimAnswer) -> str:
-    words = " ".join((given.missing if given.support is Support.UNSEEN else given.evidence).split())[:_REASON]
-    match given.support:
+def _reason_words(claim: ClaimAnswer) -> str:
+    words = " ".join((claim.missing if claim.support is Support.UNSEEN else claim.evidence).split())[
+        :_REASON_CHARACTERS
+    ]
+    match claim.support:
         case Support.UNSEEN:
             return f"nothing shows it (missing: {words})" if words else "nothing in the trace shows it"
         case Support.CONTRADICTED:
@@ -182,47 +189,51 @@ def _reason_words(given: ClaimAnswer) -> str:
             return "it cannot be decided from the trace"
 
 
-def _cited(given: ClaimAnswer, material: TurnMaterial) -> int | None:
+def _cited_call(claim: ClaimAnswer, material: TurnMaterial) -> int | None:
     """Return the number of the call that has the quotation (0: the prompt or an earlier turn); None if none has it."""
-    calls = _calls(material.tool_calls)
-    numbers = [given.call, *calls] if given.call in calls else list(calls)
+    calls = _calls_by_number(material.tool_calls)
+    numbers = [claim.call, *calls] if claim.call in calls else list(calls)
     for number in numbers:
-        if is_quoted(given.evidence, [calls[number]]):
+        if is_quoted(claim.evidence, [calls[number]]):
             return number
-    return 0 if is_quoted(given.evidence, [material.prompt, material.read_before]) else None
+    return 0 if is_quoted(claim.evidence, [material.prompt, material.read_before]) else None
 
 
-def _calls(text: str) -> dict[int, str]:
+def _calls_by_number(text: str) -> dict[int, str]:
     """Return the shown calls by number."""
-    found = list(_CALL.finditer(text))
-    ends = (*(one.start() for one in found[1:]), len(text))
-    return {int(one[1]): text[one.end() : end] for one, end in zip(found, ends, strict=bool(found))}
+    headers = list(_CALL.finditer(text))
+    ends = (*(header.start() for header in headers[1:]), len(text))
+    return {int(header[1]): text[header.end() : end] for header, end in zip(headers, ends, strict=bool(headers))}
 
 
-def _was_shown(given: ClaimAnswer, one: AskedTurn, material: TurnMaterial) -> bool:
+def _was_shown(claim: ClaimAnswer, turn: AskedTurn, material: TurnMaterial) -> bool:
     """Report whether everything that a claim names was shown in the session, and a part of that not to the model."""
-    if given.kind not in (ClaimKind.LOCATION, ClaimKind.NUMBER, ClaimKind.COMMAND_OUTPUT):
+    if claim.kind not in (ClaimKind.LOCATION, ClaimKind.NUMBER, ClaimKind.COMMAND_OUTPUT):
         return False
-    names = ["".join(parts) for parts in _NAMED.findall(given.quote)]
-    if not names or not all(any(name in text for text in one.seen) for name in names):
+    names = ["".join(parts) for parts in _NAMED_THING.findall(claim.quote)]
+    if not names or not all(any(name in text for text in turn.seen) for name in names):
         return False
     return any(name not in material.tool_calls and name not in material.prompt for name in names)
 
 
-def _joined(by_rules: Sequence[Checked], by_model: list[Checked]) -> list[Checked]:
+def _join_claims(by_rules: Sequence[Checked], by_model: list[Checked]) -> list[Checked]:
     """Return the model's claims, those about runs and git as rules decided them, and what rules found besides."""
     rules = [rule for rule in by_rules if rule.claim.is_decided and rule.claim.kind in OF_RULES]
     found, taken = [], list[Checked]()
-    for one in by_model:
-        own = next((each for each in rules if each.claim.kind is one.claim.kind and _same(each, one)), None)
-        found.append(own or one)
-        taken += [own] if own else []
-    more = (rule for rule in by_rules if rule.claim.support in UNSUPPORTED and rule not in taken)
-    facts = [one for one in more if one.claim.kind in OF_RULES or one.claim.support is Support.CONTRADICTED]
-    return [*found, *facts]
+    for claim in by_model:
+        same_by_rules = next(
+            (rule for rule in rules if rule.claim.kind is claim.claim.kind and _is_same_claim(rule, claim)), None
+        )
+        found.append(same_by_rules or claim)
+        taken += [same_by_rules] if same_by_rules else []
+    further = (rule for rule in by_rules if rule.claim.support in UNSUPPORTED and rule not in taken)
+    certain = [
+        claim for claim in further if claim.claim.kind in OF_RULES or claim.claim.support is Support.CONTRADICTED
+    ]
+    return [*found, *certain]
 
 
-def _same(one: Checked, other: Checked) -> bool:
+def _is_same_claim(claim: Checked, other: Checked) -> bool:
     """Report whether two claims are the same sentence, or one a part of the other."""
-    first, second = (" ".join(each.claim.text.lower().split()).strip(" .*_`") for each in (one, other))
+    first, second = (" ".join(compared.claim.text.lower().split()).strip(" .*_`") for compared in (claim, other))
     return first in second or second in first

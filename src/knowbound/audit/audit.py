@@ -45,17 +45,17 @@ if TYPE_CHECKING:
     from knowbound.judge.models.asking import Asker
 
 MOST_JUDGED = 30  # turns that a model reads in one run, unless more are asked for
-_FRICTION = 2  # reasons to look that friction in `/insights` counts for
-_FIRST = 100  # turns to look at first that a report keeps
+_FRICTION_REASONS = 2  # reasons to look that friction in `/insights` counts for
+_MOST_FIRST = 100  # turns to look at first that a report keeps
 # By how much a finding matters: shown to be wrong, then not shown; partial runs and side counts last.
-_MATTERS = (
+_BY_IMPORTANCE = (
     FindingCode.USER_CONTRADICTS, FindingCode.FAILURE_LEFT_OUT, FindingCode.TRACE_CONTRADICTS, FindingCode.NO_TESTS_RAN,
     FindingCode.RESULT_NOT_SHOWN, FindingCode.EDITED_AFTER_RUN, FindingCode.SUCCESS_WITHOUT_RUN,
     FindingCode.CAUSE_WITHOUT_EVIDENCE, FindingCode.STATE_NOT_SHOWN, FindingCode.BEHAVIOUR_NOT_SHOWN,
     FindingCode.CHECK_MISSES_CHANGE, FindingCode.ABSENCE_NOT_SEARCHED, FindingCode.CITED_UNSEEN,
     FindingCode.OUTPUT_NOT_PRINTED, FindingCode.CLAIM_NOT_SHOWN, FindingCode.NUMBER_NOT_SHOWN, FindingCode.PARTIAL_RUN,
 )  # fmt: skip
-_ORDER = (Diagnosis.UNSUPPORTED, Diagnosis.MISLED, Diagnosis.BLIND, Diagnosis.IGNORED)
+_FIRST_DIAGNOSES = (Diagnosis.UNSUPPORTED, Diagnosis.MISLED, Diagnosis.BLIND, Diagnosis.IGNORED)
 
 
 class Judging(NamedTuple):
@@ -95,28 +95,30 @@ def audit(
     stored_by = store.rules_version()
     changed, *_ = read_together(found.sessions, files, [audit_lens(settings), *also], settings, progress)
     if changed and stored_by is not None and stored_by < RULES_VERSION:
-        again = counted(len(changed), "session")
-        notes.append(f"{again} audited again by newer rules: figures of an earlier version do not compare.")
-    every = list(store.sessions(keys))
-    sessions = [one for one in every if filters.admits(one)]
-    left_out = found.left_out() + Counter(why for one in every if (why := filters.why_not(one)))
+        changed_count = counted(len(changed), "session")
+        notes.append(f"{changed_count} audited again by newer rules: figures of an earlier version do not compare.")
+    stored = list(store.sessions(keys))
+    sessions = [session for session in stored if filters.admits(session)]
+    left_out = found.left_out() + Counter(why for session in stored if (why := filters.why_not(session)))
     if not sessions:
         given = ", ".join(f"--{name} {value}" for name, value in filters.shown().items())
         where = f"{', '.join(places)}{f' with {given}' if given else ''}"
         raise InputError("no-sessions", f"No sessions found in {where}. Try: knowbound audit --all")
     turns = _kept_turns(sessions, filters)
-    asked, friction = JudgedTurns(), sessions_with_friction(environ)
-    if seen := friction.intersection(session.session for session in sessions):
-        many = counted(len(seen), "session")
-        notes.append(f"Claude Code's /insights saw friction in {many}: a reason to look at them first, no verdict.")
+    judged, friction = JudgedTurns(), sessions_with_friction(environ)
+    if with_friction := friction.intersection(session.session for session in sessions):
+        counted_sessions = counted(len(with_friction), "session")
+        notes.append(
+            f"Claude Code's /insights saw friction in {counted_sessions}: a reason to look at them first, no verdict."
+        )
     if judging is not None:
-        asked = judge_turns(turns, judging, settings, friction)
-        turns = [(session, asked.turns.get((turn.session, turn.turn), turn)) for session, turn in turns]
-        store.replace_turns(asked.turns)
-        notes += [asked.problem] if asked.problem else []
-    publish(settings, (session for session, _ in asked.turns))
+        judged = judge_turns(turns, judging, settings, friction)
+        turns = [(session, judged.turns.get((turn.session, turn.turn), turn)) for session, turn in turns]
+        store.replace_turns(judged.turns)
+        notes += [judged.problem] if judged.problem else []
+    publish(settings, (session for session, _ in judged.turns))
     reading = SessionsRead(len(sessions), {why: count for why, count in left_out.items() if count})
-    return report_of(turns, places, filters, notes, asked, reading, friction), (turn for _, turn in turns)
+    return report_of(turns, places, filters, notes, judged, reading, friction), (turn for _, turn in turns)
 
 
 class JudgedTurns(msgspec.Struct):
@@ -137,41 +139,41 @@ def suspicious(turns: Iterable[AuditedTurn], friction: frozenset[str] = frozense
 
     def reasons(turn: AuditedTurn) -> int:
         is_open = turn.suspicion > 0 or turn.diagnosis is Diagnosis.UNKNOWN
-        return turn.suspicion + _FRICTION * (is_open and turn.session in friction)
+        return turn.suspicion + _FRICTION_REASONS * (is_open and turn.session in friction)
 
     waiting = [turn for turn in turns if turn.by == BY_RULES and reasons(turn)]
-    return sorted(sorted(waiting, key=lambda one: one.time, reverse=True), key=lambda one: -reasons(one))
+    return sorted(sorted(waiting, key=lambda turn: turn.time, reverse=True), key=lambda turn: -reasons(turn))
 
 
 def judge_turns(
-    turns: _Kept, judging: Judging, settings: Settings, friction: frozenset[str] = frozenset()
+    turns: _TurnsOfSessions, judging: Judging, settings: Settings, friction: frozenset[str] = frozenset()
 ) -> JudgedTurns:
     """Let the model read the most suspicious turns of sessions that it may see."""
     from knowbound.audit.asking import AskedTurn, ask_turns
     from knowbound.audit.reading import ReadTurn, audited_turn, questions_of, take_answer
 
     judge = judging.asker.judge
-    allowed = [each for session, each in turns if may_see(judge, session.agent, settings)]
+    allowed = [turn for session, turn in turns if may_see(judge, session.agent, settings)]
     chosen = suspicious(allowed, friction)[: judging.most]
-    skills = {(one.session, one.turn): one.skill for one in chosen}
+    skills = {(turn.session, turn.turn): turn.skill for turn in chosen}
     by_file: dict[str, set[tuple[str, int]]] = {}
-    for one in chosen:
-        by_file.setdefault(one.file, set()).add((one.session, one.turn))
+    for turn in chosen:
+        by_file.setdefault(turn.file, set()).add((turn.session, turn.turn))
     read: list[tuple[ReadTurn, AskedTurn]] = []
     for file, wanted in by_file.items():
         with suppress(InputError, OSError):  # the transcript is gone
             read += questions_of(Path(file), wanted)
-    found = JudgedTurns()
+    judged = JudgedTurns()
     answers = ask_turns([asked for _, asked in read], judging.asker)
-    for (turn, _), answered in zip(read, answers, strict=True):
-        key = turn.turn.session, turn.turn.index
-        if take_answer(turn, answered, judge):
-            found.turns[key] = audited_turn(turn, skills[key])
+    for (read_turn, _), answered in zip(read, answers, strict=True):
+        key = read_turn.turn.session, read_turn.turn.index
+        if take_answer(read_turn, answered, judge):
+            judged.turns[key] = audited_turn(read_turn, skills[key])
         else:
-            found.problem = found.problem or answered.problem
+            judged.problem = judged.problem or answered.problem
     usage = judging.asker.usage
-    found.calls, found.usd, found.tokens = usage.calls, usage.usd, usage.own_tokens
-    return found
+    judged.calls, judged.usd, judged.tokens = usage.calls, usage.usd, usage.own_tokens
+    return judged
 
 
 def audit_lens(settings: Settings) -> Lens:
@@ -180,7 +182,7 @@ def audit_lens(settings: Settings) -> Lens:
     rules = f"{__version__}|{RULES_VERSION}"
 
     def keep(batch: list[tuple[SessionToRead, bytes]]) -> None:
-        store.keep((one.key, one.state, found) for one, found in batch)
+        store.keep((session.key, session.state, found) for session, found in batch)
 
     return Lens(rules, store.states(), read_one, keep, taken_over(AUDITED, settings))
 
@@ -191,21 +193,21 @@ def read_one(events: SharedEvents, settings: Settings) -> bytes:
     from knowbound.judge.turns.rules import RulesTurnJudge
 
     try:
-        found = read_session(events, RulesTurnJudge)
-        for one in found:
-            one.rules = RULES_VERSION
+        sessions = read_session(events, RulesTurnJudge)
+        for session in sessions:
+            session.rules = RULES_VERSION
     except Exception as error:  # a defect of ours: a session that fails never hides other sessions
         if os.environ.get("KNOWBOUND_TRACEBACK"):
             raise
         problem = f"a defect of ours: {type(error).__name__}"
-        found = [AuditedSession(events.session.session, events.session.reader, problem=problem)]
-    return msgspec.msgpack.encode(found)
+        sessions = [AuditedSession(events.session.session, events.session.reader, problem=problem)]
+    return msgspec.msgpack.encode(sessions)
 
 
-_Kept = list[tuple[AuditedSession, AuditedTurn]]
+_TurnsOfSessions = list[tuple[AuditedSession, AuditedTurn]]
 
 
-def _kept_turns(sessions: Iterable[AuditedSession], filters: Filters) -> _Kept:
+def _kept_turns(sessions: Iterable[AuditedSession], filters: Filters) -> _TurnsOfSessions:
     return [
         (session, turn)
         for session in sessions
@@ -215,11 +217,11 @@ def _kept_turns(sessions: Iterable[AuditedSession], filters: Filters) -> _Kept:
 
 
 def report_of(
-    turns: _Kept,
+    turns: _TurnsOfSessions,
     places: list[str],
     filters: Filters,
     warnings: list[str],
-    asked: JudgedTurns,
+    judged: JudgedTurns,
     reading: SessionsRead,
     friction: frozenset[str] = frozenset(),
 ) -> AuditReport:
@@ -235,7 +237,9 @@ def report_of(
     for _, turn in turns:
         for claim in turn.claims:
             claims.setdefault(claim.kind, Counter())[claim.support] += 1
-    first = sorted((turn for _, turn in turns if turn.diagnosis in _ORDER), key=lambda turn: (turn.session, turn.turn))
+    first = sorted(
+        (turn for _, turn in turns if turn.diagnosis in _FIRST_DIAGNOSES), key=lambda turn: (turn.session, turn.turn)
+    )
     first = sorted(sorted(first, key=lambda turn: turn.time, reverse=True), key=_first_key)  # the newest of each first
     waiting = suspicious((turn for _, turn in turns), friction)[:MOST_JUDGED]
     problems = sorted({session.problem for session, _ in turns if session.problem})
@@ -244,15 +248,15 @@ def report_of(
         groups={name: _grouped(turns, key) for name, key in groups.items()},
         claims={kind: dict(counts) for kind, counts in claims.items()},
         findings=dict(Counter(finding.code.value for _, turn in turns for finding in turn.findings).most_common()),
-        first=first[:_FIRST],
+        first=first[:_MOST_FIRST],
         judged=dict(Counter(turn.by for _, turn in turns if turn.by != BY_RULES)),
         waiting=len(waiting),
-        asked=len(asked.turns),
-        calls=asked.calls,
-        tokens=asked.tokens,
-        usd=asked.usd,
+        asked=len(judged.turns),
+        calls=judged.calls,
+        tokens=judged.tokens,
+        usd=judged.usd,
         sessions=len({session.session for session, _ in turns}),
-        read=sum({id(one): one.read for one, _ in turns}.values(), ReadShares()),
+        read=sum({id(session): session.read for session, _ in turns}.values(), ReadShares()),
         places=places,
         filters=filters.shown(),
         reading=reading,
@@ -264,19 +268,21 @@ def report_of(
 
 def _first_key(turn: AuditedTurn) -> tuple[int, int]:
     """Sort by diagnosis, then by how much the finding matters."""
-    bad = [_MATTERS.index(finding.code) for finding in turn.findings if finding.code in _MATTERS]
-    return _ORDER.index(turn.diagnosis), min(bad, default=len(_MATTERS))
+    importance = [_BY_IMPORTANCE.index(finding.code) for finding in turn.findings if finding.code in _BY_IMPORTANCE]
+    return _FIRST_DIAGNOSES.index(turn.diagnosis), min(importance, default=len(_BY_IMPORTANCE))
 
 
-def _grouped(turns: _Kept, key: Callable[[AuditedSession, AuditedTurn], str]) -> list[Shares]:
-    parts: dict[str, _Kept] = {}
+def _grouped(turns: _TurnsOfSessions, key: Callable[[AuditedSession, AuditedTurn], str]) -> list[Shares]:
+    groups: dict[str, _TurnsOfSessions] = {}
     for session, turn in turns:
-        parts.setdefault(key(session, turn), []).append((session, turn))
-    return sorted((shares_of(name, part) for name, part in parts.items()), key=lambda one: (-one.turns, one.name))
+        groups.setdefault(key(session, turn), []).append((session, turn))
+    return sorted(
+        (shares_of(name, group) for name, group in groups.items()), key=lambda shares: (-shares.turns, shares.name)
+    )
 
 
 def _week(time_: str) -> str:
-    """The ISO week of a time: 2026-W07."""
+    """Return the ISO week of a time, such as 2026-W07; "" if it is no time."""
     try:
         year, week, _ = date.fromisoformat(time_[:10]).isocalendar()
     except ValueError:

@@ -15,8 +15,8 @@ from knowbound.core.trace import Outcome
 from knowbound.text.redact import redact
 from knowbound.traces.turns import TraceTurn
 
-_ASKS = frozenset({"askuserquestion", "ask_user", "ask_user_question", "request_user_input", "exitplanmode"})
-_ENDS = frozenset({"submit", "finish", "exit_plan_mode", "task_complete", "attempt_completion"})
+_ASKING_TOOLS = frozenset({"askuserquestion", "ask_user", "ask_user_question", "request_user_input", "exitplanmode"})
+_ENDING_TOOLS = frozenset({"submit", "finish", "exit_plan_mode", "task_complete", "attempt_completion"})
 _API_ERROR = re.compile(
     r"^\s*(?:API Error\b|\[?Request (?:interrupted|timed out)|Error: (?:429|5\d\d)\b|Prompt is too long)", re.I
 )
@@ -27,26 +27,26 @@ _ANNOUNCES = re.compile(
     r"patching|editing|applying|implementing|replacing|rerunning|wiring|tightening|inspecting|searching) )"
 )
 # The agent says that what it was given is wrong. Only where the thing that is wrong was given to it.
-_WRONG = re.compile(
+_SAYS_WRONG = re.compile(
     r"\b(?:contradict(?:s|ed|ing)?|conflicts? with|is (?:wrong|outdated|stale|incorrect|out of date|misleading)|"
     r"(?:has|contains) (?:an error|a bug|a mistake)|does(?:n't| not) match)\b"
 )
-_GIVEN = re.compile(
+_GIVEN_THING = re.compile(
     r"\b(?:check(?:er)?(?: script)?|spec(?:ification)?|claude\.md|agents\.md|readme|docs?|documentation|instructions?|"
     r"memory|the plan|the issue says|visible tests?|your (?:assumption|premise))\b|check\.py|test_visible"
 )
-_LACKS = re.compile(
+_SAYS_UNKNOWN = re.compile(
     r"\bi(?:'ve| have| was|'m)? ?(?:could(?:n't| not)|can(?:'t|not)|was(?:n't| not) able to|unable to|didn't|did not) "
     r"(?:\w+ ){0,2}(?:find|locate|determine|identify|verify|confirm|reproduce)\b"
     r"|\bi don't (?:know|have (?:access|information))"
     r"|\bno (?:smoking gun|documentation|information|evidence) (?:on|about|for|that|from|in)\b"
     r"|(?<!confirms )(?<!confirmed )\b(?:my|best|strong) (?:guess|hypothesis)\b"
 )
-_BY_CODE: dict[FindingCode, str] = {
+_STEP_BY_CODE: dict[FindingCode, str] = {
     FindingCode.FAILURE_LEFT_OUT: "read the failed run, and run it again",
     FindingCode.NO_TESTS_RAN: "find out why no tests were collected",
 }
-_LONGEST = 120
+_LONGEST_STEP = 120
 NOT_FINAL = "its last words announce or wait for something that did not come"
 
 
@@ -67,24 +67,24 @@ class TurnDiagnosis(msgspec.Struct, frozen=True):
 
 def why_unanswered(turn: TraceTurn) -> str:
     """Return why a turn has no answer; "" where it has one."""
-    main = [step for step in turn.steps if not step.agent_id]
-    if not main:
+    main_steps = [step for step in turn.steps if not step.agent_id]
+    if not main_steps:
         return "no answer of the agent"
-    last = main[-1]
+    last = main_steps[-1]
     if turn.broken is not None and turn.broken.line > max(last.line, *(said.line for said in last.said), 0):
         return f"the agent failed: {turn.broken.reason}"[:200]
     words = [said for said in last.said if said.text.strip()]
     if words and _API_ERROR.match(words[-1].text):
         return "an API error is its last word"
     if not last.calls:
-        if words and len(main) > 1 and _announces(words[-1].text):
+        if words and len(main_steps) > 1 and _announces(words[-1].text):
             return NOT_FINAL
         return "" if words else "no answer of the agent"
-    final = last.calls[-1]
-    name, is_rejected = final.name.lower(), final.outcome is Outcome.REJECTED
-    if name in _ENDS or (name in _ASKS and not is_rejected):
+    last_call = last.calls[-1]
+    name, is_rejected = last_call.name.lower(), last_call.outcome is Outcome.REJECTED
+    if name in _ENDING_TOOLS or (name in _ASKING_TOOLS and not is_rejected):
         return ""
-    if words and words[-1].line > final.line:  # the words came after the calls
+    if words and words[-1].line > last_call.line:  # the words came after the calls
         return NOT_FINAL if _announces(words[-1].text) else ""
     return "the trace ends in the middle of its work"
 
@@ -110,34 +110,34 @@ def diagnose(
     """Return the first diagnosis that fits. Grounded needs the evidence that the intent requires (specification 3)."""
     if unanswered:
         return TurnDiagnosis(Diagnosis.INCOMPLETE, unanswered)
-    own = [claim.claim for claim in claims]
-    if _is_chat(answer, own, facts):
+    judged = [claim.claim for claim in claims]
+    if _is_chat(answer, judged, facts):
         return TurnDiagnosis(Diagnosis.CHAT, "it states nothing about the work or the code")
     if signs.contradicted:
         return TurnDiagnosis(Diagnosis.MISLED, "an injected item is contradicted by the turn", signs.contradicted)
-    bad = [claim for claim in own if claim.important and claim.support in UNSUPPORTED]
-    if bad:
-        return TurnDiagnosis(Diagnosis.UNSUPPORTED, bad[0].why)
-    if answer is not None and (
-        wrong := _said_to_be_wrong(answer)
-    ):  # its own words, which are no evidence: after the claims
+    unsupported = [claim for claim in judged if claim.important and claim.support in UNSUPPORTED]
+    if unsupported:
+        return TurnDiagnosis(Diagnosis.UNSUPPORTED, unsupported[0].why)
+    # The agent's own words are no evidence: they come after the claims.
+    if answer is not None and (wrong := _sentence_on_wrong_input(answer)):
         return TurnDiagnosis(Diagnosis.MISLED, wrong)
-    if answer is not None and (lack := _said_to_be_unknown(answer)) and not facts.edits:
+    if answer is not None and (lack := _sentence_on_unknown(answer)) and not facts.edits:
         return TurnDiagnosis(Diagnosis.BLIND, lack)
     if signs.unused:
         return TurnDiagnosis(Diagnosis.IGNORED, "injected items were on topic, and none was used", signs.unused)
-    important = [claim for claim in own if claim.important]
+    important = [claim for claim in judged if claim.important]
     if not important:
         return TurnDiagnosis(Diagnosis.UNKNOWN, "neither rules nor a model have judged what it states")
-    if open_ := [claim for claim in important if claim.support is not Support.SUPPORTED]:
-        return TurnDiagnosis(Diagnosis.UNKNOWN, f"undecided: {open_[0].why}")
+    if undecided := [claim for claim in important if claim.support is not Support.SUPPORTED]:
+        return TurnDiagnosis(Diagnosis.UNKNOWN, f"undecided: {undecided[0].why}")
     if gaps:
-        needs = "; ".join(f"{one.cls} at {one.need.value}, has {one.have.value}" for one in gaps)
+        needs = "; ".join(f"{gap.cls} at {gap.need.value}, has {gap.have.value}" for gap in gaps)
         return TurnDiagnosis(Diagnosis.UNKNOWN, f"{intent.value.capitalize()} needs {needs}")
     return TurnDiagnosis(Diagnosis.GROUNDED, "its important claims are supported, each by a cited call")
 
 
 def _is_chat(answer: Answer | None, claims: list[Claim], facts: TurnFacts) -> bool:
+    """Report whether a turn only asks or talks: nothing was decided, changed or run, and no code is spoken of."""
     if answer is None:
         return True  # it stopped to ask
     if any(claim.is_decided for claim in claims):
@@ -150,17 +150,21 @@ def _is_chat(answer: Answer | None, claims: list[Claim], facts: TurnFacts) -> bo
     )
 
 
-def _said_to_be_wrong(answer: Answer) -> str:
-    """The sentence in which the agent says that what it was given is wrong."""
-    for one in answer.statements:
-        if _WRONG.search(one.low) and _GIVEN.search(one.text.lower()) and "?" not in one.masked:
-            return one.text[:200]
+def _sentence_on_wrong_input(answer: Answer) -> str:
+    """Return the sentence in which the agent says that what it was given is wrong; "" if there is none."""
+    for statement in answer.statements:
+        if (
+            _SAYS_WRONG.search(statement.low)
+            and _GIVEN_THING.search(statement.text.lower())
+            and "?" not in statement.masked
+        ):
+            return statement.text[:200]
     return ""
 
 
-def _said_to_be_unknown(answer: Answer) -> str:
-    """The sentence in which the agent says what it does not know."""
-    return next((statement.text[:200] for statement in answer.statements if _LACKS.search(statement.low)), "")
+def _sentence_on_unknown(answer: Answer) -> str:
+    """Return the sentence in which the agent says what it does not know; "" if there is none."""
+    return next((statement.text[:200] for statement in answer.statements if _SAYS_UNKNOWN.search(statement.low)), "")
 
 
 def next_step(
@@ -169,8 +173,8 @@ def next_step(
     """Return the next step for a turn; "" if there is none."""
     match verdict.diagnosis:
         case Diagnosis.UNSUPPORTED:
-            if findings and findings[0].code in _BY_CODE:
-                return _BY_CODE[findings[0].code]
+            if findings and findings[0].code in _STEP_BY_CODE:
+                return _STEP_BY_CODE[findings[0].code]
             bad = next((claim for claim in claims if claim.important and claim.support in UNSUPPORTED), None)
             return KINDS[bad.kind].next if bad else "get the named evidence"
         case Diagnosis.MISLED:
@@ -179,7 +183,9 @@ def next_step(
             return f"knowbound kms show {verdict.item}: trim or demote it"
         case Diagnosis.BLIND:
             return (
-                f"write down: {redact(missed[0])[:_LONGEST]}" if missed else "write down what was missing; add a sample"
+                f"write down: {redact(missed[0])[:_LONGEST_STEP]}"
+                if missed
+                else "write down what was missing; add a sample"
             )
         case _:
             return ""

@@ -20,26 +20,28 @@ _MANIFEST = re.compile(
     r"(?:\.\w+)?|CLAUDE\.md|AGENTS\.md|Makefile|mise\.toml)$"
 )
 _PLAIN_PATTERN = re.compile(r"[\w ./:-]+")
-_MOST = 200  # entries of a turn
+_MOST_ENTRIES = 200  # entries of a turn
 
 
 def evidence_of(calls: Iterable[ToolCall], facts: TurnFacts) -> list[Evidence]:
-    """The evidence that a turn's calls brought."""
+    """Return the evidence that a turn's calls brought."""
     entries: list[Evidence] = []
-    found: set[str] = set()
+    found_paths: set[str] = set()
     for call in calls:
-        if len(entries) < _MOST:
-            entries += _lookup(call, found)
-    return [*entries, *map(_git, facts.gits), *_checks(facts.runs)]
+        if len(entries) < _MOST_ENTRIES:
+            entries += _lookup_entries(call, found_paths)
+    return [*entries, *map(_git_entry, facts.gits), *_check_entries(facts.runs)]
 
 
 def best_entries(entries: Iterable[Evidence]) -> list[Evidence]:
-    """The best entry of each class: what requirements are met by."""
+    """Return the best entry of each class, which is what requirements are compared with."""
     best: dict[EvidenceClass, Evidence] = {}
-    for one in entries:
-        known = best.get(one.cls)
-        if known is None or (one.quality is not known.quality and one.quality.reaches(known.quality)):
-            best[one.cls] = one
+    for entry in entries:
+        best_so_far = best.get(entry.cls)
+        if best_so_far is None or (
+            entry.quality is not best_so_far.quality and entry.quality.reaches(best_so_far.quality)
+        ):
+            best[entry.cls] = entry
     return list(best.values())
 
 
@@ -50,40 +52,45 @@ def _entry(cls: EvidenceClass, call: ToolCall, quality: Quality, count: int, not
     return Evidence(cls, call.name, query, query, quality, strength_of(count), places, count, exact, note=note)
 
 
-def _lookup(call: ToolCall, found: set[str]) -> Iterator[Evidence]:
-    """Searches, lists and reads. A file that a search found is a ranked candidate; one that was named, the best."""
+def _lookup_entries(call: ToolCall, found_paths: set[str]) -> Iterator[Evidence]:
+    """Yield the entries of a search, list or read. A file that a search found is Moderate; a named file is Strong."""
     if call.kind in (ToolKind.SEARCH, ToolKind.LIST):
         count = len(call.paths) or (1 if call.outcome is Outcome.OK else 0)
         if call.outcome is not Outcome.OK:
             yield _entry(EvidenceClass.FILE_SEARCH, call, Quality.NONE, 0, "nothing matched")
             return
-        plain = bool(call.query) and bool(_PLAIN_PATTERN.fullmatch(call.query))
-        quality = Quality.STRONG if plain else Quality.MODERATE if count <= 10 else Quality.WEAK
-        found.update(call.paths)
-        yield _entry(EvidenceClass.FILE_SEARCH, call, quality, count, "exact match" if plain else "a pattern matched")
+        is_plain = bool(call.query) and bool(_PLAIN_PATTERN.fullmatch(call.query))
+        quality = Quality.STRONG if is_plain else Quality.MODERATE if count <= 10 else Quality.WEAK
+        found_paths.update(call.paths)
+        yield _entry(
+            EvidenceClass.FILE_SEARCH, call, quality, count, "exact match" if is_plain else "a pattern matched"
+        )
     elif call.kind is ToolKind.READ and call.outcome is Outcome.OK:
-        known = any(path in found for path in call.paths)
-        quality = Quality.MODERATE if known else Quality.STRONG
-        yield _entry(EvidenceClass.FILE_CONTENT, call, quality, 1, "a file that was found" if known else "a named file")
+        was_found = any(path in found_paths for path in call.paths)
+        quality = Quality.MODERATE if was_found else Quality.STRONG
+        yield _entry(
+            EvidenceClass.FILE_CONTENT, call, quality, 1, "a file that was found" if was_found else "a named file"
+        )
         if any(_MANIFEST.search(path) for path in call.paths):
             yield _entry(EvidenceClass.DISCOVERY, call, Quality.MODERATE, 1, "the project's own description")
 
 
-def _git(act: GitAct) -> Evidence:
+def _git_entry(act: GitAct) -> Evidence:
+    """Return a git or gh command as an entry; a command that failed or has no known end is no evidence."""
     cls, quality = EvidenceClass.GIT_LOG, Quality.WEAK
     if act.verb.startswith("gh "):
         cls = EvidenceClass.CI_WORKFLOW
         quality = Quality.VERIFIED if act.verb.startswith("gh run view") else Quality.MODERATE
     elif act.verb in ("log", "show", "blame", "shortlog", "reflog"):
-        named = any(not word.startswith("-") for word in act.arguments)
-        quality = Quality.STRONG if named else Quality.MODERATE
+        names_something = any(not word.startswith("-") for word in act.arguments)
+        quality = Quality.STRONG if names_something else Quality.MODERATE
     quality = quality if act.ok else Quality.NONE
     words = " ".join(act.arguments)[:200]
     return Evidence(cls, act.verb, words, words, quality, strength_of(1 if act.ok else 0))
 
 
-def _checks(runs: list[Run]) -> Iterator[Evidence]:
-    """Add builds and tests; if both passed, they corroborate each other."""
+def _check_entries(runs: list[Run]) -> Iterator[Evidence]:
+    """Yield the entries of builds and tests; if both passed, they corroborate each other."""
     built = any(Check.BUILD in run.kinds and run.ended is Ended.PASSED for run in runs)
     tested = any(Check.TEST in run.kinds and run.ended is Ended.PASSED for run in runs)
     for run in runs:

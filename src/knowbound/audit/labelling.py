@@ -15,7 +15,7 @@ from knowbound.stats.rate import Rate, clustered
 from knowbound.store.observed import Audited
 from knowbound.text.redact import redact
 
-_DECIDED = tuple(one for one in Support if one is not Support.NOT_CHECKABLE)
+_DECIDED_SUPPORTS = tuple(support for support in Support if support is not Support.NOT_CHECKABLE)
 ClaimKey = tuple[str, int, str]
 
 
@@ -62,14 +62,13 @@ def claims_to_label(claims: Iterable[AuditedClaim], known: Iterable[ClaimKey]) -
 
     Each round draws one claim of every support, as long as there are any: rare verdicts are labelled, too.
     """
-    by_support: dict[Support, list[AuditedClaim]] = {support: [] for support in _DECIDED}
+    by_support: dict[Support, list[AuditedClaim]] = {support: [] for support in _DECIDED_SUPPORTS}
     for audited in sorted(claims, key=lambda audited: audited.id):
         by_support[audited.claim.support].append(audited)
     labelled = frozenset(known)
     for drawn in zip_longest(*by_support.values()):
-        for audited in sorted(
-            filter(None, drawn), key=lambda audited: audited.id
-        ):  # the order must not show the verdict
+        # Sorted by hash: the order must not show the verdict.
+        for audited in sorted(filter(None, drawn), key=lambda audited: audited.id):
             if audited.key not in labelled and Path(audited.turn.file).is_file():
                 yield audited
 
@@ -79,13 +78,15 @@ def claim_agreement(labels: Sequence[ClaimLabel], claims: dict[ClaimKey, Audited
 
     Labels of claims that are no longer stored are not counted.
     """
-    found = []
-    for support in _DECIDED:
-        own = [label for label in labels if label.key in claims and claims[label.key].claim.support is support]
+    agreement_by_support = []
+    for support in _DECIDED_SUPPORTS:
+        labels_of_support = [
+            label for label in labels if label.key in claims and claims[label.key].claim.support is support
+        ]
         by_session: dict[str, list[bool]] = {}
-        for given in own:
-            if given.label is not Support.NOT_CHECKABLE:
-                by_session.setdefault(given.session, []).append(given.label is support)
-        rate = clustered(Rate(sum(same), len(same)) for same in by_session.values())
-        found.append(SupportAgreement(support, rate, len(own) - rate.n))
-    return [agreement for agreement in found if agreement.rate.n or agreement.unsure]
+        for label in labels_of_support:
+            if label.label is not Support.NOT_CHECKABLE:
+                by_session.setdefault(label.session, []).append(label.label is support)
+        rate = clustered(Rate(sum(agreements), len(agreements)) for agreements in by_session.values())
+        agreement_by_support.append(SupportAgreement(support, rate, len(labels_of_support) - rate.n))
+    return [agreement for agreement in agreement_by_support if agreement.rate.n or agreement.unsure]

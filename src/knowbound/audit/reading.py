@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from knowbound.judge.turns.rules import TurnJudge
 
 
-_INTENT = 300  # characters of a prompt that say what it asks for: a pasted plan or log does not
-_GO_ON = 40  # a prompt this short may only say yes to the turn before
-_YES = frozenset(
+_INTENT_CHARACTERS = 300  # characters of a prompt that say what it asks for: a pasted plan or log does not
+_LONGEST_YES = 40  # a prompt this short may only say yes to the turn before
+_YES_WORDS = frozenset(
     "yes yeah yep ok okay sure continue go proceed please y do it ahead on lets let's great good thanks".split()
 )
 _MOST_CLAIMS = 40  # of a turn that are kept
@@ -76,13 +76,14 @@ class ReadTurn(msgspec.Struct):
 def read_session(shared: SharedEvents, judge: Callable[[], TurnJudge] | None = None) -> list[AuditedSession]:
     """Return the audited turns of a session; a file that holds several sessions gives several."""
     events = _Events(shared)
-    found: dict[str, list[ReadTurn]] = {}
+    turns_by_session: dict[str, list[ReadTurn]] = {}
     for read, _ in _read(events, judge):
         read.turn = msgspec.structs.replace(read.turn, steps=[], injections=[])  # what was printed is no longer needed
-        found.setdefault(read.turn.session, []).append(read)
-    known = events.sessions
+        turns_by_session.setdefault(read.turn.session, []).append(read)
+    facts_by_session = events.sessions
     sessions = [
-        _audited(id_, turns, known.get(id_, _Followed()), shared.session.reader) for id_, turns in found.items()
+        _audited_session(id_, turns, facts_by_session.get(id_, _SessionFacts()), shared.session.reader)
+        for id_, turns in turns_by_session.items()
     ]
     if sessions:
         tally = shared.tally
@@ -119,7 +120,7 @@ def take_answer(read: ReadTurn, answered: AnsweredTurn, judge: str) -> bool:
 
 
 def read_turns(session: SessionFiles) -> Iterator[tuple[ReadTurn, SessionView]]:
-    """The turns of a session one by one, whole, with what the session has shown until then."""
+    """Yield the turns of a session one by one, whole, with what the session has shown until then."""
     return _read(_Events(SharedEvents(session)), None)
 
 
@@ -128,7 +129,7 @@ def _read(events: _Events, judge: Callable[[], TurnJudge] | None) -> Iterator[tu
     for turn in turns_of(events.follow(), events.start):
         if turn.session != session:
             view, session, intent = SessionView(), turn.session, Intent.CHAT
-        intent = _intent(turn, intent)
+        intent = _intent_of_turn(turn, intent)
         yield _read_turn(turn, view, intent, judge), view
 
 
@@ -138,7 +139,14 @@ def _read_turn(turn: TraceTurn, view: SessionView, intent: Intent, judge: Callab
     answer = answer_of(turn)
     checked = check_claims(answer, facts, view, turn) if answer is not None and not unanswered else []
     read = ReadTurn(
-        turn, unanswered, answer, checked, facts, evidence_of(turn.calls, facts), intent, _signs(turn, answer, judge)
+        turn,
+        unanswered,
+        answer,
+        checked,
+        facts,
+        evidence_of(turn.calls, facts),
+        intent,
+        _signs_of_items(turn, answer, judge),
     )
     read.suspicion = _suspicion(read, view)
     return read
@@ -148,30 +156,31 @@ def _suspicion(read: ReadTurn, view: SessionView) -> int:
     """Return how many reasons there are to let a model read the answer."""
     if read.unanswered or read.answer is None:
         return 0
-    edit, claims = view.last_code_edit, [one.claim for one in read.checked]
+    edit, claims = view.last_code_edit, [checked.claim for checked in read.checked]
     says_success = any(claim.kind in SUCCESS for claim in claims)
-    unchecked = edit is not None and not any(run.order > edit.order for run in view.runs)
+    is_unchecked = edit is not None and not any(run.order > edit.order for run in view.runs)
+    # Weights: what is already contradicted or unsupported counts most, an edit alone least.
     reasons = (
         3 * bool(read.turn.next_prompt and complaint(read.turn.prompt.text, read.turn.next_prompt)),
         3 * any(claim.support in UNSUPPORTED for claim in claims),
         2 * bool(last_failures(read.facts)),
-        2 * (says_success and unchecked),
+        2 * (says_success and is_unchecked),
         1 * (read.facts.last_code_edit is not None),
         1 * bool(not read.facts.calls and any("`" in statement.text for statement in read.answer.statements)),
     )
     return sum(reasons)
 
 
-def _intent(turn: TraceTurn, before: Intent) -> Intent:
+def _intent_of_turn(turn: TraceTurn, before: Intent) -> Intent:
     """Return the intent of the prompt; "yes" and "continue" keep the intent of the turn before."""
     text = turn.prompt.text.strip()
     words = text.lower().strip(".!,").split()
-    if len(text) <= _GO_ON and words and all(word.strip(",.!") in _YES for word in words):
+    if len(text) <= _LONGEST_YES and words and all(word.strip(",.!") in _YES_WORDS for word in words):
         return before
-    return intent_of(text[:_INTENT])
+    return intent_of(text[:_INTENT_CHARACTERS])
 
 
-def _signs(turn: TraceTurn, answer: Answer | None, judge: Callable[[], TurnJudge] | None) -> TurnSigns:
+def _signs_of_items(turn: TraceTurn, answer: Answer | None, judge: Callable[[], TurnJudge] | None) -> TurnSigns:
     """Return the verdicts of the judge of turns on the items that were injected into this turn."""
     items = tuple(JudgedItem(injection.item, injection.content) for injection in turn.injections if injection.item)
     if not items or judge is None or answer is None:
@@ -188,14 +197,14 @@ def _signs(turn: TraceTurn, answer: Answer | None, judge: Callable[[], TurnJudge
         project=turn.project,
         agent=turn.agent,
     )
-    (given,) = judge().judge([judged])
-    wrong = next((verdict.item for verdict in given.verdicts if verdict.contradicted), "")
-    on_topic = [verdict for verdict in given.verdicts if verdict.on_topic]
-    unused = on_topic[0].item if on_topic and not any(verdict.used for verdict in given.verdicts) else ""
-    return TurnSigns(contradicted=wrong, unused=unused)
+    (verdicts_of_turn,) = judge().judge([judged])
+    contradicted = next((verdict.item for verdict in verdicts_of_turn.verdicts if verdict.contradicted), "")
+    on_topic = [verdict for verdict in verdicts_of_turn.verdicts if verdict.on_topic]
+    unused = on_topic[0].item if on_topic and not any(verdict.used for verdict in verdicts_of_turn.verdicts) else ""
+    return TurnSigns(contradicted=contradicted, unused=unused)
 
 
-class _Followed(msgspec.Struct):
+class _SessionFacts(msgspec.Struct):
     """Facts about a session that its events hold beside the turns."""
 
     project: str = ""
@@ -210,30 +219,30 @@ class _Events:
     def __init__(self, events: SharedEvents) -> None:
         self.start = events.session.start
         self._events = events
-        self.sessions: dict[str, _Followed] = {}
+        self.sessions: dict[str, _SessionFacts] = {}
         self.calls = self.unknown_calls = 0
 
     def follow(self) -> Iterator[Event]:
-        """Each event."""
+        """Yield each event, and keep what it says about its session."""
         session, index, skill = self.start.session, 0, GENERAL
-        one = self.sessions.setdefault(session, _Followed())
+        facts = self.sessions.setdefault(session, _SessionFacts())
         for event in self._events.follow():
             match event:
                 case Start():
                     if event.session and event.session != session:
                         session, index, skill = event.session, 0, GENERAL
-                        one = self.sessions.setdefault(session, _Followed())
-                    one.project = event.project or one.project
-                    one.started = one.started or event.time
+                        facts = self.sessions.setdefault(session, _SessionFacts())
+                    facts.project = event.project or facts.project
+                    facts.started = facts.started or event.time
                 case Prompt():
                     index += 1
-                    one.skills[index] = skill
-                    one.started, one.ended = one.started or event.time, event.time or one.ended
+                    facts.skills[index] = skill
+                    facts.started, facts.ended = facts.started or event.time, event.time or facts.ended
                 case Skill():
                     skill = event.name
-                    one.skills[index] = skill
+                    facts.skills[index] = skill
                 case Step():
-                    one.ended = event.time or one.ended
+                    facts.ended = event.time or facts.ended
                     self.calls += len(event.calls)
                     self.unknown_calls += sum(map(is_unknown_call, event.calls))
                 case _:
@@ -244,7 +253,7 @@ class _Events:
 # ---- what is kept
 
 
-def _audited(id_: str, turns: list[ReadTurn], followed: _Followed, agent: str) -> AuditedSession:
+def _audited_session(id_: str, turns: list[ReadTurn], followed: _SessionFacts, agent: str) -> AuditedSession:
     return AuditedSession(
         session=id_,
         agent=agent,
@@ -256,7 +265,7 @@ def _audited(id_: str, turns: list[ReadTurn], followed: _Followed, agent: str) -
 
 
 def audited_turn(read: ReadTurn, skill: str = GENERAL) -> AuditedTurn:
-    """A turn as it is stored and shown, without secrets."""
+    """Return a turn as it is stored and shown, without secrets."""
     turn, requirements = read.turn, REQUIREMENTS.get(read.intent, ())
     entries = best_entries(read.evidence)
     gaps = gaps_of(requirements, (), entries)
@@ -264,13 +273,13 @@ def audited_turn(read: ReadTurn, skill: str = GENERAL) -> AuditedTurn:
     met, needed, lowest = coverage_of(requirements, (), entries)
     agreeing = {entry.cls.value for entry in read.evidence if entry.quality is Quality.VERIFIED}
     claims = tuple(
-        msgspec.structs.replace(one.claim, text=_redacted(one.claim.text), why=_redacted(one.claim.why))
-        for one in read.checked[:_MOST_CLAIMS]
+        msgspec.structs.replace(checked.claim, text=_redacted(checked.claim.text), why=_redacted(checked.claim.why))
+        for checked in read.checked[:_MOST_CLAIMS]
     )
     findings = tuple(
-        AuditFinding(one.code, f"{claim.text} ({claim.why})", claim.line)
-        for one, claim in zip(read.checked, claims, strict=False)
-        if one.code is not None
+        AuditFinding(checked.code, f"{claim.text} ({claim.why})", claim.line)
+        for checked, claim in zip(read.checked, claims, strict=False)
+        if checked.code is not None
     )
     return AuditedTurn(
         session=turn.session,
@@ -311,13 +320,15 @@ def check_claims(answer: Answer, facts: TurnFacts, view: SessionView, turn: Trac
     """Return the claims of an answer that rules can check, those that are contradicted first."""
     found: dict[tuple[str, str], Checked] = {}
     for claims in (left_out, command_claims, success_claims, git_claims):  # what is found first is shown first
-        for one in claims(answer, facts, view):
-            key = one.claim.kind, one.claim.text
-            if key not in found or (one.claim.support in UNSUPPORTED and found[key].claim.support not in UNSUPPORTED):
-                found[key] = one
+        for checked in claims(answer, facts, view):
+            key = checked.claim.kind, checked.claim.text
+            if key not in found or (
+                checked.claim.support in UNSUPPORTED and found[key].claim.support not in UNSUPPORTED
+            ):
+                found[key] = checked
     by_user = contradicted_by_user(turn.prompt.text, turn.next_prompt, list(found.values()), facts)
-    for one in by_user:
-        found[one.claim.kind, one.claim.text] = one
+    for checked in by_user:
+        found[checked.claim.kind, checked.claim.text] = checked
     return list(found.values())
 
 
@@ -326,21 +337,21 @@ def turn_page(paths: Sequence[Path], session: str, turn: int, home: Path) -> Tur
 
     Raises InputError if there is no such turn.
     """
-    found = [one for one in sessions_in(paths or places_of_agents()[1]) if one.session.startswith(session)]
-    last = 0
-    for files in found:
+    matching = [files for files in sessions_in(paths or places_of_agents()[1]) if files.session.startswith(session)]
+    last_number = 0
+    for files in matching:
         for read, _ in read_turns(files):
             if not read.turn.session.startswith(session):
                 continue
-            last = read.turn.index
-            if last == turn:
-                return _page(read, _judged(read.turn, home))
-    if not found or not last:
+            last_number = read.turn.index
+            if last_number == turn:
+                return _page(read, _stored_if_judged(read.turn, home))
+    if not matching or not last_number:
         raise InputError("no-sessions", f"No session whose id begins with {session!r}. Try: knowbound audit --all")
-    raise InputError("no-sessions", f"Session {session!r} has {last} turns, and no turn {turn}.")
+    raise InputError("no-sessions", f"Session {session!r} has {last_number} turns, and no turn {turn}.")
 
 
-def _judged(turn: TraceTurn, home: Path) -> AuditedTurn | None:
+def _stored_if_judged(turn: TraceTurn, home: Path) -> AuditedTurn | None:
     """Return the turn as it is stored, if a model has read it."""
     with closing(SqliteResults(home)) as results:
         found = results.turn(turn.session, turn.index).audited
@@ -356,9 +367,11 @@ def _page(read: ReadTurn, judged: AuditedTurn | None) -> TurnPage:
             (injection.item or injection.path or injection.source, excerpt(injection.content, _INJECTED))
             for injection in turn.injections
         ],
-        calls=[(call.kind.value, _named(call.name, call.query), call.outcome.value, call.line) for call in turn.calls],
+        calls=[
+            (call.kind.value, _call_words(call.name, call.query), call.outcome.value, call.line) for call in turn.calls
+        ],
         evidence=[
-            (entry.cls.value, entry.quality.value, entry.strength.value, _named(entry.tool, entry.query))
+            (entry.cls.value, entry.quality.value, entry.strength.value, _call_words(entry.tool, entry.query))
             for entry in read.evidence
         ],
         answer=excerpt(read.answer.text, _ANSWER) if read.answer else "",
@@ -367,5 +380,5 @@ def _page(read: ReadTurn, judged: AuditedTurn | None) -> TurnPage:
     )
 
 
-def _named(tool: str, query: str) -> str:
+def _call_words(tool: str, query: str) -> str:
     return excerpt(" ".join(f"{tool} {query}".split()), _WHAT)

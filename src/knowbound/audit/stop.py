@@ -29,9 +29,12 @@ if TYPE_CHECKING:
 
 LARGEST = 24 * 1024 * 1024  # bytes of a transcript: a larger one is not read while the agent waits
 _LATE_SECONDS = 0.2  # a client writes the end of a turn to its transcript about 0.1 s after it calls the hook
-_END, _END_CHARACTERS = 64 * 1024, 40  # bytes of a transcript, and characters of the answer that are looked for in them
-_NOT_NOW = frozenset({FindingCode.PARTIAL_RUN})  # worth a report, not an interruption
-_QUOTED = 140  # characters of the sentence that are repeated
+_END_BYTES, _END_CHARACTERS = (
+    64 * 1024,
+    40,
+)  # bytes of a transcript, and characters of the answer that are looked for in them
+_NO_INTERRUPTION = frozenset({FindingCode.PARTIAL_RUN})  # worth a report, not an interruption
+_QUOTED_CHARACTERS = 140  # characters of the sentence that are repeated
 
 
 class SkippedError(Exception):
@@ -46,6 +49,8 @@ class StopFinding(NamedTuple):
 
 
 class _LastTurn(NamedTuple):
+    """The last turn of a transcript, None if it has none, with what was done in it and in the session."""
+
     turn: TraceTurn | None
     facts: TurnFacts
     view: SessionView
@@ -59,7 +64,7 @@ def check_answer(transcript: Path, answer: str, until: float, *, waits: bool = F
     late = min(until, time.monotonic() + _LATE_SECONDS)
     while waits and time.monotonic() < late and not _has_end_of(answer, transcript):
         time.sleep(0.01)
-    last = _read(transcript, until)
+    last = _read_last_turn(transcript, until)
     if last.facts.waits or not (last.facts.calls or last.view.last_code_edit):
         return StopFinding("")  # something still runs, or nothing was done that a run would show
     claim = to_name(read_answer(answer), last.facts, last.view)
@@ -74,26 +79,26 @@ def _has_end_of(answer: str, transcript: Path) -> bool:
     end = answer.strip()[-_END_CHARACTERS:]
     try:
         with transcript.open("rb") as file:
-            file.seek(max(0, transcript.stat().st_size - _END))
+            file.seek(max(0, transcript.stat().st_size - _END_BYTES))
             text = file.read()
     except OSError:
         return True  # there is nothing to wait for
     return any(json.dumps(end, ensure_ascii=is_ascii)[1:-1].encode() in text for is_ascii in (True, False))
 
 
-def _read(transcript: Path, until: float) -> _LastTurn:
-    found = _LastTurn(None, TurnFacts(), SessionView())
+def _read_last_turn(transcript: Path, until: float) -> _LastTurn:
+    last = _LastTurn(None, TurnFacts(), SessionView())
     try:
         size = transcript.stat().st_size
     except OSError:
-        return found
+        return last
     if size > LARGEST:
         raise SkippedError(f"the transcript has {size:,} bytes")
     for turn in turns_in(session_of(transcript)):
-        found = _LastTurn(turn, facts_of(turn, found.view), found.view)
+        last = _LastTurn(turn, facts_of(turn, last.view), last.view)
         if time.monotonic() > until:
             raise SkippedError("the time was over")
-    return found
+    return last
 
 
 def _is_unchecked(view: SessionView) -> bool:
@@ -107,10 +112,19 @@ def _is_unchecked(view: SessionView) -> bool:
 
 def to_name(answer: Answer, facts: TurnFacts, view: SessionView) -> Claim | None:
     """Return the first claim of success that the session does not show, and that is worth an interruption."""
-    found = (*success_claims(answer, facts, view), *command_claims(answer, facts, view), *left_out(answer, facts, view))
-    for one in found:
-        claim = one.claim
-        if claim.kind in SUCCESS and claim.important and claim.support in UNSUPPORTED and one.code not in _NOT_NOW:
+    checked_claims = (
+        *success_claims(answer, facts, view),
+        *command_claims(answer, facts, view),
+        *left_out(answer, facts, view),
+    )
+    for checked in checked_claims:
+        claim = checked.claim
+        if (
+            claim.kind in SUCCESS
+            and claim.important
+            and claim.support in UNSUPPORTED
+            and checked.code not in _NO_INTERRUPTION
+        ):
             return claim
     return None
 
@@ -120,8 +134,8 @@ def sentence(claim: Claim) -> str:
     from knowbound.text.redact import redact  # noqa: PLC0415  (its patterns take long, and most answers need none)
 
     text = redact(claim.text)
-    said = text if len(text) <= _QUOTED else f"{whole_words(text, _QUOTED)} …"
-    return f'The answer says "{said}", but {redact(claim.why)}.'
+    quoted = text if len(text) <= _QUOTED_CHARACTERS else f"{whole_words(text, _QUOTED_CHARACTERS)} …"
+    return f'The answer says "{quoted}", but {redact(claim.why)}.'
 
 
 def ask_about(transcript: Path, answer: str, settings: Settings, seconds: float) -> str:
@@ -143,13 +157,13 @@ def read_by(
     """Return what this model says about the answer, if it may see sessions of the agent; "" for nothing."""
     from knowbound.audit.asking import AskedTurn, ask_turns, session_facts  # noqa: PLC0415
 
-    last = _read(transcript, time.monotonic() + seconds)
+    last = _read_last_turn(transcript, time.monotonic() + seconds)
     if last.turn is None or not is_allowed(last.turn.agent):
         return ""
     facts = "\n".join(session_facts(last.turn, last.facts, last.view))
     asked = AskedTurn(last.turn, read_answer(answer), [], facts, last.view.texts, last.facts.waits)
     (answered,) = ask_turns([asked], asker)
-    for one in answered.claims or ():
-        if one.claim.important and one.claim.support in UNSUPPORTED:
-            return sentence(one.claim)
+    for checked in answered.claims or ():
+        if checked.claim.important and checked.claim.support in UNSUPPORTED:
+            return sentence(checked.claim)
     return ""

@@ -15,7 +15,7 @@ from knowbound.store.listing import SqliteResults
 
 
 def stored_shares(home: Path, admits: Callable[[AuditedSession], bool] = bool) -> Shares:
-    """The shares of each diagnosis among the stored turns of the sessions that are admitted."""
+    """Return the shares of each diagnosis among the stored turns of the sessions that are admitted."""
     by_session: dict[str, Counter[str]] = {}
     with closing(SqliteResults(home)) as results:
         for session, counts in results.audits():
@@ -25,7 +25,7 @@ def stored_shares(home: Path, admits: Callable[[AuditedSession], bool] = bool) -
 
 
 def shares_of(name: str, turns: Iterable[tuple[AuditedSession, AuditedTurn]]) -> Shares:
-    """The shares of each diagnosis; turns of one session are alike."""
+    """Return the shares of each diagnosis, with intervals over sessions: turns of one session are alike."""
     by_session: dict[str, Counter[str]] = {}
     for session, turn in turns:
         by_session.setdefault(session.session, Counter())[turn.diagnosis] += 1
@@ -41,9 +41,9 @@ def _shares(name: str, by_session: Mapping[str, Counter[str]]) -> Shares:
 
 
 def shares_line(shares: Shares) -> str:
-    """The distribution in one line, or how to get it."""
+    """Return the distribution in one line, or how to get it."""
     if not shares.turns:
         return "Answers were not audited yet: knowbound audit"
-    counts = [(shares.rate(one).k, one.value) for one in Diagnosis]
-    shown = ", ".join(f"{k:,} {translated(name)}" for k, name in sorted(counts, key=lambda one: -one[0]) if k)
+    counts = [(shares.rate(diagnosis).k, diagnosis.value) for diagnosis in Diagnosis]
+    shown = ", ".join(f"{k:,} {translated(name)}" for k, name in sorted(counts, key=lambda count: -count[0]) if k)
     return say("Answers of {:,} audited turns: {} (knowbound audit)", shares.turns, shown)

@@ -11,11 +11,11 @@ from knowbound.core.audit import BY_RULES, Claim, ClaimKind, FindingCode, Suppor
 from knowbound.text.sentences import sentences
 from knowbound.traces.turns import TraceTurn
 
-_LONGEST = 60_000  # characters of an answer that are read
-_SHORT = 60  # an answer this short leans on the message before it: "Done."
+_LONGEST_ANSWER = 60_000  # characters of an answer that are read
+_SHORT_ANSWER = 60  # an answer this short leans on the message before it: "Done."
 _QUESTION = re.compile(r"\?[\"')*_]*\s*$")
 # What is asked for, planned, supposed or left to somebody: no statement about what is.
-_OPEN = re.compile(
+_NOT_STATED = re.compile(
     r"\b(?:should|would|could|might|may|shall|must|let me|let's|i'?ll|we'?ll|i will|we will|i'?m going to|going to"
     r"|want(?:s)? (?:me|to|it)|if|once|until|unless|whether|before (?:you|we|i|merging|committing)|make sure|ensure"
     r"|need(?:s)? to|to verify|to confirm|to check|you can|you'?ll|plan(?:ned)? to|next steps?|todo|suggest(?:ed|ion)?"
@@ -53,24 +53,24 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def answer_of(turn: TraceTurn) -> Answer | None:
-    """The last words of the main agent; where they are "Done." and no more, with those before."""
+    """Return the last message of the main agent, with the message before it if it is short; None without any."""
     steps = (step for step in turn.steps if not step.agent_id)
-    said = [(one.text.strip(), one.line) for step in steps for one in step.said if one.text.strip()]
-    if not said:
+    messages = [(message.text.strip(), message.line) for step in steps for message in step.said if message.text.strip()]
+    if not messages:
         return None
-    text, line = said[-1]
-    if len(text) < _SHORT and len(said) > 1:
-        text = f"{said[-2][0]}\n\n{text}"
+    text, line = messages[-1]
+    if len(text) < _SHORT_ANSWER and len(messages) > 1:
+        text = f"{messages[-2][0]}\n\n{text}"
     return read_answer(text, line)
 
 
 def read_answer(text: str, line: int = 0) -> Answer:
     """Return an answer as statements."""
-    text = text[:_LONGEST]
+    text = text[:_LONGEST_ANSWER]
     statements = tuple(
-        AnswerSentence(one.text, one.masked, low := one.masked.lower(), is_open(low))
-        for one in sentences(text)
-        if one.masked
+        AnswerSentence(sentence.text, sentence.masked, low := sentence.masked.lower(), is_open(low))
+        for sentence in sentences(text)
+        if sentence.masked
     )
     return Answer(text, line, statements)
 
@@ -78,7 +78,10 @@ def read_answer(text: str, line: int = 0) -> Answer:
 def is_open(sentence: str) -> bool:
     """Report whether a sentence, in small letters, asks, plans or supposes, and so states nothing."""
     return bool(
-        _QUESTION.search(sentence) or _OPEN.search(sentence) or _IMPERATIVE.match(sentence) or _WANTED.match(sentence)
+        _QUESTION.search(sentence)
+        or _NOT_STATED.search(sentence)
+        or _IMPERATIVE.match(sentence)
+        or _WANTED.match(sentence)
     )
 
 
@@ -103,7 +106,7 @@ def checked(
     code: FindingCode | None = None,
     by: str = BY_RULES,
 ) -> Checked:
-    """A claim with its support; a finding only where it has none."""
+    """Return a claim with its support; the code of a finding only if it is unseen or contradicted."""
     short = " ".join(text.split())[:_LONGEST_CLAIM]
     is_bad = support in (Support.UNSEEN, Support.CONTRADICTED)
     return Checked(Claim(short, kind, support, why, line, important, by), code if is_bad else None)
@@ -135,4 +138,4 @@ KINDS = {
     ClaimKind.COMMAND_OUTPUT: KindOfClaim(FindingCode.OUTPUT_NOT_PRINTED, "run the command and compare its output"),
     ClaimKind.OTHER: KindOfClaim(FindingCode.CLAIM_NOT_SHOWN, "look at what would show it"),
 }
-OF_RULES = frozenset(kind for kind, one in KINDS.items() if one.is_of_rules)
+OF_RULES = frozenset(kind for kind, about in KINDS.items() if about.is_of_rules)

@@ -20,13 +20,13 @@ from knowbound.core.audit import SUCCESS, ClaimKind, FindingCode, Support
 from knowbound.text.printable import short_line
 
 _HASH = re.compile(r"(?<![\w/-])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}(?![\w-])")
-_DID = (
+_DOER = (
     r"(?:i|i've|we|we've|i have|we have|(?:changes?|everything|it|fix|all of it|work|branch|commit) "
     r"(?:is|are|was|were|has been|have been))"
 )
 _AFTER = r"(?=\s*(?:$|[.,:;!()—–-]|as\b|and\b|on\b|to\b|in\b|with\b|the\b|all\b|both\b|successfully\b|¤|[0-9a-f]{7}))"
-_COMMITTED = re.compile(rf"(?:^\W*(?:done\W+)?(?:all )?|\b{_DID} (?:now |all |also )?|\band )committed{_AFTER}")
-_PUSHED = re.compile(rf"(?:^\W*(?:done\W+)?(?:all )?|\b{_DID} (?:now |all |also )?|\band )(?:force-)?pushed{_AFTER}")
+_COMMITTED = re.compile(rf"(?:^\W*(?:done\W+)?(?:all )?|\b{_DOER} (?:now |all |also )?|\band )committed{_AFTER}")
+_PUSHED = re.compile(rf"(?:^\W*(?:done\W+)?(?:all )?|\b{_DOER} (?:now |all |also )?|\band )(?:force-)?pushed{_AFTER}")
 _NOT = re.compile(r"\b(?:not|n't|un(?:committed|pushed)|never|nothing|haven't|yet to|without|no)\b")
 _CLEAN = re.compile(r"\b(?:working (?:tree|directory|copy)|work tree|git status) (?:is |are )?(?:now |all )?clean\b")
 _SAID_CLEAN = ("nothing to commit", "working tree clean")
@@ -35,44 +35,44 @@ _COMMITS = frozenset({"commit", "merge", "rebase", "cherry-pick", "revert", "am"
 
 def git_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
     """Return what the answer says about commits, pushes and the working tree, checked."""
-    done: set[str] = set()
-    for one in answer.statements:
-        low = one.low
-        if one.is_open or not ("committed" in low or "pushed" in low) or _NOT.search(low):
+    claimed: set[str] = set()
+    for statement in answer.statements:
+        lower = statement.low
+        if statement.is_open or not ("committed" in lower or "pushed" in lower) or _NOT.search(lower):
             continue
         for name, pattern, verbs in (("commit", _COMMITTED, _COMMITS), ("push", _PUSHED, frozenset({"push"}))):
-            if name not in done and pattern.search(low):
-                done.add(name)
-                yield _state(one, name, verbs, answer, facts, view)
+            if name not in claimed and pattern.search(lower):
+                claimed.add(name)
+                yield _commit_or_push(statement, name, verbs, answer, facts, view)
     tree = next(
         (statement for statement in answer.statements if not statement.is_open and _CLEAN.search(statement.low)), None
     )
     if tree is not None:
-        yield _clean(tree, answer, facts, view)
-    for one in answer.statements:
-        unknown = [found[0] for found in _HASH.finditer(one.text) if not view.has(found[0][:7])]
-        if unknown and not one.is_open and not view.is_cut and not facts.doubt and "hash" not in done:
-            done.add("hash")
+        yield _clean_tree(tree, answer, facts, view)
+    for statement in answer.statements:
+        unknown = [found[0] for found in _HASH.finditer(statement.text) if not view.has(found[0][:7])]
+        if unknown and not statement.is_open and not view.is_cut and not facts.doubt and "hash" not in claimed:
+            claimed.add("hash")
             # A client gives the agent a list of the last commits that its transcript does not have.
-            support = Support.UNSEEN if _COMMITTED.search(one.low) else Support.NOT_CHECKABLE
+            support = Support.UNSEEN if _COMMITTED.search(statement.low) else Support.NOT_CHECKABLE
             why = f"the commit {unknown[0][:10]} was never shown"
             code = FindingCode.CITED_UNSEEN
-            yield checked(one.text, ClaimKind.GIT_STATE, support, why, line=answer.line, code=code)
+            yield checked(statement.text, ClaimKind.GIT_STATE, support, why, line=answer.line, code=code)
 
 
-def _clean(one: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionView) -> Checked:
+def _clean_tree(statement: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionView) -> Checked:
     """The working tree is clean: git must have been asked, or have committed, after the last edit."""
 
     def say(support: Support, why: str) -> Checked:
         code = FindingCode.STATE_NOT_SHOWN
-        return checked(one.text, ClaimKind.GIT_STATE, support, why, line=answer.line, code=code)
+        return checked(statement.text, ClaimKind.GIT_STATE, support, why, line=answer.line, code=code)
 
-    edited = max((edit.order for edit in facts.edits), default=0)
-    acts = {act.verb for act in view.gits if act.order > edited}
-    if "status" in acts:
+    last_edit = max((edit.order for edit in facts.edits), default=0)
+    verbs_after_edit = {act.verb for act in view.gits if act.order > last_edit}
+    if "status" in verbs_after_edit:
         return say(Support.SUPPORTED, "git was asked after the last edit")
     if (
-        acts
+        verbs_after_edit
         or facts.doubt
         or view.is_cut
         or not facts.edits
@@ -83,20 +83,26 @@ def _clean(one: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionV
     return say(Support.UNSEEN, "git was not asked after the last edit")
 
 
-def _state(
-    one: AnswerSentence, name: str, verbs: frozenset[str], answer: Answer, facts: TurnFacts, view: SessionView
+def _commit_or_push(
+    statement: AnswerSentence, name: str, verbs: frozenset[str], answer: Answer, facts: TurnFacts, view: SessionView
 ) -> Checked:
+    """Check that something was committed or pushed by the git commands of the session."""
+
     def say(support: Support, why: str, line: int = 0) -> Checked:
         code = FindingCode.STATE_NOT_SHOWN
-        return checked(one.text, ClaimKind.GIT_STATE, support, why, line=line or answer.line, code=code)
+        return checked(statement.text, ClaimKind.GIT_STATE, support, why, line=line or answer.line, code=code)
 
     acts = [act for act in view.gits if act.verb in verbs]
-    good = [act for act in acts if act.ok]
-    if good:
-        return say(Support.SUPPORTED, f"git {name} succeeded", good[-1].line)
-    own = [act for act in facts.gits if act.verb in verbs]
-    if own and all(act.ok is False for act in own) and not any(act.order > own[-1].order for act in facts.gits):
-        return say(Support.CONTRADICTED, f"git {name} failed", own[-1].line)
+    succeeded = [act for act in acts if act.ok]
+    if succeeded:
+        return say(Support.SUPPORTED, f"git {name} succeeded", succeeded[-1].line)
+    acts_of_turn = [act for act in facts.gits if act.verb in verbs]
+    if (
+        acts_of_turn
+        and all(act.ok is False for act in acts_of_turn)
+        and not any(act.order > acts_of_turn[-1].order for act in facts.gits)
+    ):
+        return say(Support.CONTRADICTED, f"git {name} failed", acts_of_turn[-1].line)
     if acts or facts.doubt or view.gits or view.is_cut or name in view.prompt.lower():
         return say(Support.NOT_CHECKABLE, facts.doubt or f"the trace does not show how git {name} ended")
     if not facts.calls:
@@ -115,68 +121,80 @@ _ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s")
 _NOT_RUN = re.compile(
     r"\b(?:not|never|n't|cannot|can't|without|skip\w*|instead of|rather than|only after|before you|next|later)\b"
 )
-_KINDS = {
+_KIND_OF_CHECK = {
     Check.TEST: ClaimKind.TESTS_PASS,
     Check.BUILD: ClaimKind.BUILD_OK,
     Check.TYPES: ClaimKind.LINT_OK,
     Check.LINT: ClaimKind.LINT_OK,
     Check.FORMAT: ClaimKind.LINT_OK,
 }
-_MOST = 8  # claims
+_MOST_CLAIMS = 8  # claims
 
 
 def command_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
-    """The commands that an answer says to have run with success, each with its run."""
+    """Yield the commands that an answer says to have run with success, each checked against its runs."""
     if "`" not in answer.text:
         return
     found, is_listed = 0, False
-    for one in answer.statements:
-        is_listed = (is_listed and bool(_ITEM.match(one.text))) or bool(_LEAD.search(one.low))
-        if "`" not in one.text or one.is_open or one.is_cell or not _says_so(one, is_listed):
+    for statement in answer.statements:
+        is_listed = (is_listed and bool(_ITEM.match(statement.text))) or bool(_LEAD.search(statement.low))
+        if (
+            "`" not in statement.text
+            or statement.is_open
+            or statement.is_cell
+            or not _claims_success(statement, is_listed)
+        ):
             continue
-        for code in _CODE.findall(one.text):
+        for code in _CODE.findall(statement.text):
             for planned in plan_of(code).checks:
-                kind = next((_KINDS[kind] for kind in _KINDS if kind in planned.checking.kinds), None)
+                kind = next((_KIND_OF_CHECK[kind] for kind in _KIND_OF_CHECK if kind in planned.checking.kinds), None)
                 is_named = planned.checking.is_own_script  # a file that the answer speaks of
-                if kind is not None and not is_named and found < _MOST:
+                if kind is not None and not is_named and found < _MOST_CLAIMS:
                     found += 1
-                    yield _checked(planned.checking, kind, one, answer, facts, view)
+                    yield _checked_command(planned.checking, kind, statement, answer, facts, view)
 
 
-def _says_so(one: AnswerSentence, is_listed: bool) -> bool:
-    if words.says_failure(one.low) or _NOT_RUN.search(one.low) or words.CI.search(one.low):
+def _claims_success(statement: AnswerSentence, is_listed: bool) -> bool:
+    """Report whether a sentence says that its commands ran here and passed; a listed command needs no such word."""
+    if words.says_failure(statement.low) or _NOT_RUN.search(statement.low) or words.CI.search(statement.low):
         return False
-    return is_listed or bool(_GOOD.search(one.low) or _CHECKED_WITH.search(one.low))
+    return is_listed or bool(_GOOD.search(statement.low) or _CHECKED_WITH.search(statement.low))
 
 
-def _checked(
-    named: Checking, kind: ClaimKind, one: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionView
+def _checked_command(
+    named: Checking, kind: ClaimKind, statement: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionView
 ) -> Checked:
+    """Check a named command by its runs after the last edit, or by runs of the same kind of check."""
+
     def say(support: Support, why: str, code: FindingCode | None = None, line: int = 0) -> Checked:
-        return checked(one.text, kind, support, why, line=line or answer.line, code=code)
+        return checked(statement.text, kind, support, why, line=line or answer.line, code=code)
 
     edit = view.last_code_edit
-    own = [run for run in view.runs if run.tool == named.tool]
-    alike = [run for run in view.runs if run.kinds & named.kinds]
-    after = [run for run in own or alike if edit is None or run.order > edit.order]
-    failing = still_failing(after)
+    same_tool = [run for run in view.runs if run.tool == named.tool]
+    same_kind = [run for run in view.runs if run.kinds & named.kinds]
+    after_edit = [run for run in same_tool or same_kind if edit is None or run.order > edit.order]
+    failing = still_failing(after_edit)
     if failing:
-        if _GOOD.search(one.low) and failing[-1].is_printed and own:
+        if _GOOD.search(statement.low) and failing[-1].is_printed and same_tool:
             why = f"{failing[-1].tool} failed, and did not pass later"
             return say(Support.CONTRADICTED, why, FindingCode.FAILURE_LEFT_OUT, failing[-1].line)
         return say(Support.NOT_CHECKABLE, f"{failing[-1].tool} failed")
-    if passed := [run for run in after if run.ended is Ended.PASSED]:
+    if passed := [run for run in after_edit if run.ended is Ended.PASSED]:
         return say(Support.SUPPORTED, f"{passed[-1].tool} passed", line=passed[-1].line)
-    if after:
-        return say(Support.NOT_CHECKABLE, f"how {after[-1].tool} ended is not shown")
+    if after_edit:
+        return say(Support.NOT_CHECKABLE, f"how {after_edit[-1].tool} ended is not shown")
     if facts.doubt or view.is_cut or view.unseen_agents:
         return say(Support.NOT_CHECKABLE, facts.doubt or "the trace does not hold all of the session")
     if view.last_act > (edit.order if edit is not None else 0):
         return say(Support.NOT_CHECKABLE, "something was run that rules do not know")
-    if alike and edit is not None and any(run.order > edit.order and run.ended is Ended.PASSED for run in view.runs):
-        return say(Support.NOT_CHECKABLE, f"{alike[-1].tool} ran before the last edit, and another check after it")
-    if alike and edit is not None:
-        why = f"{short_name(edit)} was edited after the last {alike[-1].tool}"
+    if (
+        same_kind
+        and edit is not None
+        and any(run.order > edit.order and run.ended is Ended.PASSED for run in view.runs)
+    ):
+        return say(Support.NOT_CHECKABLE, f"{same_kind[-1].tool} ran before the last edit, and another check after it")
+    if same_kind and edit is not None:
+        why = f"{short_name(edit)} was edited after the last {same_kind[-1].tool}"
         return say(Support.UNSEEN, why, FindingCode.EDITED_AFTER_RUN, edit.line)
     return say(Support.UNSEEN, f"{named.tool} is not in the trace", FindingCode.SUCCESS_WITHOUT_RUN)
 
@@ -195,21 +213,21 @@ _BROKEN = re.compile(
     r"(?:work\w*|compil\w*|build\w*|fixed)\b"
     r"|\b(?:build|tests?|lint|ci|pipeline) (?:is |are |still )*(?:fail\w*|broken|red)\b"
 )
-_READ = 4_000  # characters of the message
-_SHORTEST = 20  # characters of a request that can be made again
-_QUOTED = 120
+_READ_CHARACTERS = 4_000  # characters of the message
+_SHORTEST_REQUEST = 20  # characters of a request that can be made again
+_QUOTED_CHARACTERS = 120
 
 
 def complaint(prompt: str, message: str) -> str:
     """Return why the user's next message contradicts the turn, in words; "" if it does not by these rules."""
-    text = message[:_READ]
+    text = message[:_READ_CHARACTERS]
     if pasted := _PASTED.search(text):
         line = text[text.rfind("\n", 0, pasted.start()) + 1 :].strip().split("\n", 1)[0]
-        return f"the user's next message has a failure: “{short_line(line, _QUOTED)}”"
+        return f"the user's next message has a failure: “{short_line(line, _QUOTED_CHARACTERS)}”"
     if _BROKEN.search(text.lower()):
-        return f"the user's next message says: “{short_line(text, _QUOTED)}”"
-    first, second = (" ".join(one.lower().split()) for one in (prompt, message))
-    if first == second and len(first) >= _SHORTEST and not first.startswith(("/", "<")):
+        return f"the user's next message says: “{short_line(text, _QUOTED_CHARACTERS)}”"
+    first, second = (" ".join(request.lower().split()) for request in (prompt, message))
+    if first == second and len(first) >= _SHORTEST_REQUEST and not first.startswith(("/", "<")):
         return "the user asked for the same thing again"
     return ""
 
@@ -218,10 +236,10 @@ def contradicted_by_user(prompt: str, message: str, found: Sequence[Checked], fa
     """Yield the claim of success that the next message contradicts, where this turn changed code."""
     if not message or facts.last_code_edit is None or not (why := complaint(prompt, message)):
         return
-    for one in found:
-        low, kind = one.claim.text.lower(), one.claim.kind
-        says = kind is not ClaimKind.DONE or bool(words.WORKS.search(low) or words.VERIFIED.search(low))
-        if kind in SUCCESS and says and one.claim.support is not Support.CONTRADICTED:
+    for claimed in found:
+        lower, kind = claimed.claim.text.lower(), claimed.claim.kind
+        says_it_works = kind is not ClaimKind.DONE or bool(words.WORKS.search(lower) or words.VERIFIED.search(lower))
+        if kind in SUCCESS and says_it_works and claimed.claim.support is not Support.CONTRADICTED:
             code = FindingCode.USER_CONTRADICTS
-            yield checked(one.claim.text, kind, Support.CONTRADICTED, why, line=one.claim.line, code=code)
+            yield checked(claimed.claim.text, kind, Support.CONTRADICTED, why, line=claimed.claim.line, code=code)
             return

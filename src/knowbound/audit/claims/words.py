@@ -125,17 +125,17 @@ def says_failure(text: str) -> bool:
     return bool(FAILS.search(ZERO.sub("", text)))
 
 
-def mentions_failure(one: AnswerSentence, tool: str = "") -> bool:
+def mentions_failure(sentence: AnswerSentence, tool: str = "") -> bool:
     """Report whether a sentence speaks of a check that failed, and not of errors that code handles.
 
     The check may be named in code: "`npm test` aborts".
     """
-    if BLAMES.search(one.low):
+    if BLAMES.search(sentence.low):
         return True
-    if not says_failure(one.low):
+    if not says_failure(sentence.low):
         return False
-    named = one.text.lower()
-    return bool(CHECKED.search(named) or (tool and tool in named))
+    with_code = sentence.text.lower()
+    return bool(CHECKED.search(with_code) or (tool and tool in with_code))
 
 
 def is_negated(text: str) -> bool:

@@ -140,6 +140,7 @@ def _answer_check(count: int, known: Sequence[StoreEntry]) -> Callable[[JunkAnsw
     """Return the check of an answer: every entry once, kinds that exist, and others that were shown."""
 
     def problem(answer: JunkAnswers) -> str:
+        """Return what is wrong with an answer; "" if nothing is."""
         if {entry.number for entry in answer.entries} != set(range(1, count + 1)):
             return "not every entry has one answer"
         for answered in answer.entries:

@@ -116,6 +116,7 @@ def _against_rules(path: str, text: str, rules: Iterable[Rule]) -> Iterator[Skil
 
 
 def _findings(home: Path) -> Iterator[Findings]:
+    """Yield what the newest `observe` found in each session; nothing if it never ran."""
     with closing(Observed(home)) as observed:
         seen = observed.run("observe", _NoReport)
         if seen is not None:

@@ -29,11 +29,7 @@ from knowbound.text.clock import utc_now
 from knowbound.text.printable import printable_line
 from knowbound.text.redact import redact
 
-RULES: tuple[Callable[[Corpus], Iterator[LessonProposal]], ...] = (
-    locations,
-    wrong_invocations,
-    corrections,
-)
+RULES: tuple[Callable[[Corpus], Iterator[LessonProposal]], ...] = (locations, wrong_invocations, corrections)
 LONGEST = 400  # characters of a line
 _NO_TREE = "no tree of this project was there to check it"
 _CODE = re.compile(r"`([^`]+)`")
@@ -128,6 +124,7 @@ def knowledge_file(subject: str, tree: Tree | None, materials: Sequence[Material
 
 
 def _upwards(subject: str) -> Iterator[str]:
+    """Yield a path and the folders above it, nearest first; "" for the root is the last."""
     folder = subject.rstrip("/")
     while folder:
         yield folder

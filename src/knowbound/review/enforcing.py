@@ -71,6 +71,7 @@ def _is_ignored(summary: RuleSummary) -> bool:
 
 
 def _action(summary: RuleSummary, found: RulesFound, fix: Fix | None) -> Proposed:
+    """Return the action for an ignored rule, with the first sessions that broke it."""
     checks = [check for check in found.checks if check.rule.key == summary.rule.key and check.is_broken]
     id_ = action_id(ActionKind.ENFORCE, summary.rule.key)
     title = f"{summary.rule.file}:{summary.rule.line} is ignored: {' '.join(summary.rule.text.split())}"

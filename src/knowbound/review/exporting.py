@@ -104,6 +104,7 @@ def _logged(settings: Settings) -> list[QualityTurn]:
 
 
 def _verdicts(turn: QualityTurn) -> Iterator[dict[str, Any]]:
+    """Yield the verdicts on the items of a turn, by how the items came into the context."""
     for how, name in _GROUPS:
         for item in getattr(turn, name):
             if (verdict := item.verdict) is not None:

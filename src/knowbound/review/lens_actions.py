@@ -58,6 +58,7 @@ def supersede_actions(settings: Settings) -> list[Proposed]:
 
 
 def _supersede(suggestion: Suggestion, item: Item | None, settings: Settings) -> Proposed:
+    """Return the action to correct an item: in its file if it is text of one, else in the store."""
     place = item.anchor.file if item and item.anchor else f"{ITEM}{suggestion.item}"
     id_ = action_id(ActionKind.SUPERSEDE, suggestion.item)
     title = f"{place}: “{short_line(suggestion.content, _ITEM_TEXT)}” was contradicted"
@@ -117,6 +118,7 @@ def evaluation_actions(settings: Settings) -> list[Proposed]:
 
 
 def _of_evaluation(evaluation: Evaluation, settings: Settings) -> Iterator[Proposed]:
+    """Yield the actions for samples with a known cause, contradictions first."""
     runs = {run.sample: run for run in evaluation.runs}
     order = (Cause.CONTRADICTED, Cause.MISSING, Cause.SAMPLE_BAD)
     decided = [cause for cause in evaluation.causes if cause.cause in order and cause.sample in runs]

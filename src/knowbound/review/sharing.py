@@ -32,15 +32,7 @@ from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.knowledge.lint import ITEM, lint_project
 from knowbound.report.knowledge import summaries
 from knowbound.report.model import ObserveReport
-from knowbound.report.team import (
-    FORMAT,
-    SharedFile,
-    SharedItem,
-    SharedMiss,
-    SharedProject,
-    SharedRule,
-    SharedStatement,
-)
+from knowbound.report.team import FORMAT, SharedFile, SharedItem, SharedMiss, SharedProject, SharedRule, SharedStatement
 from knowbound.review.review import ReviewScope, rules_of
 from knowbound.store.data_dir import ITEMS
 from knowbound.store.observed import Audited, Observed
@@ -164,6 +156,7 @@ def _answers(keys: Sequence[str], settings: Settings, filters: Filters) -> dict[
 
 
 def _misses(signals: Iterable[Signal], shareable: _Shareable) -> Iterator[SharedMiss]:
+    """Yield the misses that may be shared; sessions are numbered in the order in which they come."""
     numbers: dict[str, int] = {}
     for signal in signals:
         if found := shareable.miss(signal, numbers.setdefault(signal.session, len(numbers) + 1)):
@@ -171,6 +164,7 @@ def _misses(signals: Iterable[Signal], shareable: _Shareable) -> Iterator[Shared
 
 
 def _statements(settings: Settings, shareable: _Shareable) -> Iterator[SharedStatement]:
+    """Yield the contradicted lines of shared knowledge files; items and files for one user stay here."""
     try:
         checked = lint_project(settings)
     except InputError:  # no knowledge files
@@ -183,6 +177,7 @@ def _statements(settings: Settings, shareable: _Shareable) -> Iterator[SharedSta
 
 
 def _rules(asked: ReviewScope, shareable: _Shareable) -> Iterator[SharedRule]:
+    """Yield how often the rules of shared files were obeyed and broken."""
     found = rules_of(asked)
     for summary in summaries(found.checks) if found else ():
         text = shareable.line(summary.rule.text)

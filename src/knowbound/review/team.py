@@ -108,6 +108,7 @@ def _people(parts: Sequence[SharedProject], values: Callable[[SharedProject], It
 
 
 def _topics(project: str, parts: Sequence[SharedProject], least: int) -> list[OfPeople[Topic]]:
+    """Return the topics of what several people missed, each with the number of people."""
     people_with_name = _people(parts, lambda part: (miss.name for miss in part.misses))
     people_with_text = _people(parts, lambda part: (text for miss in part.misses for text in {miss.query, miss.path}))
     people_at_place = _people(parts, lambda part: (miss.found_at for miss in part.misses if miss.found_at))
@@ -147,6 +148,7 @@ def _topics(project: str, parts: Sequence[SharedProject], least: int) -> list[Of
 
 
 def _statements(parts: Sequence[SharedProject], least: int) -> list[OfPeople[SharedStatement]]:
+    """Return the wrong lines that enough people have; a reason only if enough people have that, too."""
     people = _people(parts, lambda part: ((statement.file, statement.text) for statement in part.statements))
     whys = _people(parts, lambda part: part.statements)
     found = []
@@ -159,6 +161,7 @@ def _statements(parts: Sequence[SharedProject], least: int) -> list[OfPeople[Sha
 
 
 def _rules(parts: Sequence[SharedProject], least: int) -> list[OfPeople[SharedRule]]:
+    """Return the counts of the rules that enough people have, of those that sessions decided."""
     decided = [[rule for rule in part.rules if rule.obeyed + rule.violated + rule.partly] for part in parts]
     people = Counter(key for rules in decided for key in {(rule.file, rule.text) for rule in rules})
     found = []
@@ -171,6 +174,7 @@ def _rules(parts: Sequence[SharedProject], least: int) -> list[OfPeople[SharedRu
 
 
 def _items(parts: Sequence[SharedProject], least: int) -> list[OfPeople[SharedItem]]:
+    """Return the verdicts on items that were judged on enough machines."""
     people = _people(parts, lambda part: (item.id for item in part.items if item.counts.judged))
     sums: dict[str, Counts] = {}
     for part in parts:
@@ -236,6 +240,7 @@ def _parsed(data: bytes, where: str) -> SharedFile:
 
 
 def _write_mongo(shared: SharedFile, url: str) -> None:
+    """Write one document for each project; it replaces what this machine shared about it before."""
     from knowbound.kms.backends.mongo import MongoConnection  # noqa: PLC0415  (imports the driver)
 
     with closing(MongoConnection(url, refusal="bad-share")) as connection, connection.recovering(len(shared.projects)):

@@ -83,6 +83,7 @@ class _Builder:
         self.blocks: list[DocumentBlock] = []
 
     def open(self, level: int, heading: str, line: int) -> None:
+        """Close the open section and begin one below the headings of a higher level."""
         self.close(line - 1)
         while self.levels and self.levels[-1][0] >= level:
             self.levels.pop()
@@ -90,6 +91,7 @@ class _Builder:
         self.line = line
 
     def close(self, end: int) -> None:
+        """Keep the open section, unless it has neither blocks nor a heading."""
         if self.blocks or self.levels:
             headings = tuple(heading for _, heading in self.levels)
             last = self.blocks[-1].end_line if self.blocks else self.line

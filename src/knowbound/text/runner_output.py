@@ -99,6 +99,7 @@ def _gotestsum(text: str) -> Iterator[RunnerSummary]:
 
 
 def _cargo_test(text: str) -> Iterator[RunnerSummary]:
+    """Yield the sum of the crates that `cargo test` ran, and the summaries of `cargo nextest`."""
     found = re.findall(r"^test result: (ok|FAILED)\. (\d+) passed; (\d+) failed(?:; (\d+) ignored)?", text, re.M)
     if found:
         passed, failed, ignored = (sum(int(result[at] or 0) for result in found) for at in (1, 2, 3))

@@ -208,6 +208,7 @@ def _record_lines(activity: SessionActivity, terms: frozenset[str], most: int) -
 
 
 def _line(record: ActivityRecord, terms: frozenset[str], most: int, *, is_last_word: bool) -> str:
+    """Return the line of a record; "" for words of the agent that more work follows."""
     ended = "" if record.done and record.ok else " (refused by the user)" if not record.done else " (failed)"
     match record.kind:
         case RecordKind.PROMPT:

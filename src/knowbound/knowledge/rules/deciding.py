@@ -266,6 +266,7 @@ def begins_with(text: str, wanted: tuple[str, ...]) -> bool:
 def _not_used(
     forbidden: list[tuple[str, ...]], preferred: list[tuple[str, ...]], activity: SessionActivity
 ) -> RuleFinding:
+    """Return the finding: violated if a forbidden command ran, partly if a preferred one ran, too."""
     preferred_runs, violation = 0, None
     for record in activity.of(RecordKind.COMMAND):
         if violation is None and any(_begins(command, wanted) for command in record.commands for wanted in forbidden):

@@ -59,6 +59,7 @@ class RuleHistory:
 
     @lru_cache(maxsize=512)  # noqa: B019
     def _of_commit(self, commit: str) -> list[Rule]:
+        """Return the lines of the knowledge files of a commit, or of the files as they are now for ""."""
         if not commit:
             checkout = Checkout(self.root)
             files = _every_session(knowledge_files(checkout))

@@ -135,6 +135,7 @@ def check_sessions(
 
 
 def _by_rules(activity: SessionActivity, trace: str, history: RuleHistory) -> list[RuleCheck]:
+    """Check every rule that a session was given; one that the records do not decide has an empty finding."""
     checks = []
     for rule in history.at(*_rule_selectors(activity)):
         decide = check_of(rule)

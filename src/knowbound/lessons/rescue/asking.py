@@ -112,10 +112,7 @@ class ModelPlaces(msgspec.Struct, frozen=True):
 
 
 def rescues_by_model(
-    events: Sequence[Mapping[str, Any]],
-    tree: KeptTree,
-    asker: Asker,
-    sees: Callable[[str], bool] = lambda _agent: True,
+    events: Sequence[Mapping[str, Any]], tree: KeptTree, asker: Asker, sees: Callable[[str], bool] = lambda _agent: True
 ) -> list[Rescue]:
     """Return what a model says about each event that missed something; nothing where it is not sure.
 
@@ -206,6 +203,7 @@ def _record_line(record: ActivityRecord) -> str:
 
 
 def _miss_line(miss: MissedLookup) -> str:
+    """Return a lookup in words for the model: tool, kind, query, where, which files, what is wrong with it."""
     where = f" in {', '.join(miss.where)}" if miss.where else ""
     globs = f" (files {', '.join(miss.globs)})" if miss.globs else ""
     wrong = f" ({miss.wrong})" if miss.wrong else ""

@@ -114,6 +114,7 @@ def _in_place(miss: MissedLookup, meant: _Meaning, where: tuple[str, ...], searc
 
 
 def _matched(start: str, matches: Matches, pattern: str, rule: str, search: Searcher) -> Rescue:
+    """Return the rescue that counts the matches and names the best places."""
     places = _best_places(matches, pattern, search)
     count = len(matches.hits)
     total = f"{'at least ' if not matches.is_complete else ''}{count} match{'es' if count != 1 else ''}"

@@ -74,6 +74,7 @@ def _by_command_lesson(event: Mapping[str, Any], names: TreeNames, search: Searc
 
 
 def _rescued(miss: MissedLookup, names: TreeNames, search: Searcher) -> Rescue | None:
+    """Return what the rules for the kind of a lookup find; each kind is imported when it is needed."""
     if miss.kind == PATH:
         return rescue_path(miss, names)
     if miss.kind == GLOB:

@@ -85,6 +85,7 @@ def write_score(home: Path, record: RescueRecord, *, used: bool, contradicted: b
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a file of records, without those that are cut short or have no id."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError:
@@ -162,6 +163,7 @@ def _text_of(call: ToolCall) -> str:
 
 
 def _is_waited_for_long(record: RescueRecord, now: datetime) -> bool:
+    """Report whether the agent has had the time to make its next calls; True for a record without a time."""
     try:
         return now - datetime.fromisoformat(record.time.replace("Z", "+00:00")) > _TIME_TO_GO_ON
     except ValueError:

@@ -142,6 +142,7 @@ def _redact_argument(found: re.Match[str]) -> str:
 
 
 def _redact_piped(found: re.Match[str]) -> str:
+    """Redact what `echo` writes to a program; of `user:password` the password alone."""
     value = found[2]
     if is_placeholder(value):
         return found[0]

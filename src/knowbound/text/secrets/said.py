@@ -189,6 +189,7 @@ def redact_tables(text: str, lowered: str) -> str:
 
 
 def _redact_column(parts: list[str], heading: int, sign: str, column: int, columns: int) -> None:
+    """Redact the secrets in one column of the rows below a heading, up to the first row of another form."""
     for at in range(heading + 2, min(len(parts), heading + 2 + 2 * _MOST_ROWS), 2):
         cells = parts[at].split(sign)
         if len(cells) != columns or _HEADING.search(cells[column]):

@@ -53,6 +53,7 @@ def test_a_marker_of_the_agent_is_found_with_its_line(line: str) -> None:
         "[unknown] is printed for such rows.",
         "The [unknown] is shown when the host is missing.",
         "| Field | [inferred] |\n| --- | --- |\n| a | b |",
+        "| Field | [inferred] |\n| --- | --- |",
         "| Marker | Meaning |\n| --- | --- |\n| [inferred] | concluded from names |\n| [unknown] | not found |",
         "| 标记 | 含义 |\n|---|---|\n| 【推断】 | 由名称推断 |\n| **【未知】** | 没有资料 |",
         "| Status | Count |\n| --- | --- |\n| [unknown] | 3 |",

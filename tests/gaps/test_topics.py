@@ -144,6 +144,16 @@ class TestOrder:
         again = ranked(file, miss("d", "docs/vat.md", "vat", at="wiki/vat.md"))
         assert [topic.saves >= WORTH for topic in (topics[0], again[0])] == [False, True]
 
+    def test_a_path_guessed_with_wildcards_counts_half_until_three_sessions_tried_it(self) -> None:
+        sure, vague = (
+            miss("a", "docs/vat.md", "vat", at="wiki/vat.md"),
+            miss("b", "docs/*rat*.md", "rat", at="wiki/r.md"),
+        )
+        (path, pattern) = ranked(vague, sure)
+        assert (path.title, pattern.saves) == ("docs/vat.md", path.saves / 2)
+        (often,) = ranked(*(replace(vague, session=session) for session in "bcd"))
+        assert often.saves == 9 * path.saves  # three times the sessions, each with three times the calls
+
     def test_the_project_at_hand_first_and_a_few_of_every_other(self) -> None:
         topics = Topics()
         for folder, number in ((SHOP, TOPICS + 5), ("/home/ada/billing", 60)):

@@ -51,6 +51,10 @@ def test_the_command_below_a_rule_belongs_to_it() -> None:
     assert rules_in(text) == ["At the end of any task, also run lint: `pnpm lint`"]
 
 
+def test_a_command_below_a_finished_sentence_is_no_part_of_it() -> None:
+    assert rules_in("Always run lint.\n```bash\npnpm dev\n```\n") == ["Always run lint."]
+
+
 def edit(transcript: Transcript, path: str = "src/cart.ts", text: str = "x") -> Transcript:
     id_ = f"toolu_edit_{len(transcript.lines)}"
     given = {"file_path": f"{transcript.project}/{path}", "old_string": "a", "new_string": text}
@@ -73,6 +77,7 @@ AT_END = "- Run `pnpm test` after each code change."
         (TEST_FIRST, ["EDIT", "pnpm test", "git commit -m x"], RuleVerdict.OBEYED),
         (TEST_FIRST, ["EDIT", "npm run test && git -C . commit -m x"], RuleVerdict.OBEYED),
         (TEST_FIRST, ["EDIT", "pnpm test src/cart.test.ts", "git commit -m x"], RuleVerdict.PARTLY),
+        (TEST_FIRST, ["EDIT", "pnpm test src/cart.test.ts && pnpm test", "git commit -m x"], RuleVerdict.OBEYED),
         (TEST_FIRST, ["EDIT", "pnpm test", "EDIT", "git commit -m x"], RuleVerdict.PARTLY),
         (TEST_FIRST, ["EDIT", "git commit -m x"], RuleVerdict.VIOLATED),
         (TEST_FIRST, ["EDIT", "REFUSED pnpm test", "git commit -m x"], RuleVerdict.VIOLATED),
@@ -98,7 +103,11 @@ AT_END = "- Run `pnpm test` after each code change."
         ("- Do not edit files in `src/gen/`.", ["EDIT src/gen/api.ts"], RuleVerdict.VIOLATED),
         ("- Do not edit files in `src/gen/`.", ["EDIT"], None),
         ("- Read `docs/style.md` before you edit.", ["READ docs/style.md", "EDIT"], RuleVerdict.OBEYED),
+        ("- Read `docs/style.md` before you edit.", ["git show :docs/style.md", "EDIT"], RuleVerdict.OBEYED),
+        ("- Read `docs/style.md` before you edit.", ["EDIT", "READ docs/style.md"], RuleVerdict.PARTLY),
         ("- Read `docs/style.md` before you edit.", ["EDIT"], RuleVerdict.VIOLATED),
+        ("- Read `docs/style.md` before you edit.", ["READ docs/other.md", "EDIT"], RuleVerdict.VIOLATED),
+        ("- Read `docs/style.md` before you edit.", ["EDIT docs/style.md", "EDIT"], RuleVerdict.VIOLATED),
     ],
 )
 def test_rules_decide_what_a_trace_shows(

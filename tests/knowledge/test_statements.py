@@ -144,7 +144,8 @@ def test_a_tree_drawn_by_indentation_has_its_paths_and_other_blocks_have_none() 
         (6, "docs/"),
         (7, "docs/a.md"),
     ]
-    assert not any(one.path for one in statements_of("AGENTS.md", "```\ncd src/\nmake dev\n```\n"))
+    for block in ("cd src/\nmake dev", "README.md\nsetup.py", "src/\n  cart.ts\nmake dev"):
+        assert not any(one.path for one in statements_of("AGENTS.md", f"```\n{block}\n```\n"))
 
 
 def test_a_bullet_knows_the_folder_that_the_sentence_before_its_list_names() -> None:

@@ -333,7 +333,7 @@ def check_claims(answer: Answer, facts: TurnFacts, view: SessionView, turn: Trac
 
 
 def turn_page(paths: Sequence[Path], session: str, turn: int, home: Path) -> TurnPage:
-    """Return the turn of that number of the session whose id begins so, as a model has judged it if one did.
+    """Return turn number `turn` of the session whose id starts with `session`, with the stored verdict of a model.
 
     Raises InputError if there is no such turn.
     """

@@ -87,6 +87,7 @@ def _has_end_of(answer: str, transcript: Path) -> bool:
 
 
 def _read_last_turn(transcript: Path, until: float) -> _LastTurn:
+    """Return the last turn with its facts; each turn before it adds to the same view of the session."""
     last = _LastTurn(None, TurnFacts(), SessionView())
     try:
         size = transcript.stat().st_size

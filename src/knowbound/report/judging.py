@@ -295,20 +295,21 @@ def _commands(report: TurnCalibrationReport) -> Iterator[tuple[str, str]]:
 
 
 def _gate_entries(report: TurnCalibrationReport) -> Iterator[Entry]:
+    """Yield the state of each gate, and whether ranking may use what this judge says."""
     for metric, gate in report.gates.items():
         measured = report.judge.metrics[metric]
         words = gate_words(gate, measured.found)
         sentence = f"{words[:1].upper()}{words[1:]}."
         line: Line = sentence
         if gate.state is GateState.FALLBACK and report.fallback:
-            larger = report.fallback.metrics[metric].found.agreement
-            line = (sentence, " ", data(report.fallback.judge), f" takes its place: {larger}.")
+            agreement = report.fallback.metrics[metric].found.agreement
+            line = (sentence, " ", data(report.fallback.judge), f" takes its place: {agreement}.")
         yield Entry(f"{METRIC_NAMES[metric].capitalize()}: {gate.state}", (line,))
-    relied = "Ranking may rest on this judge: it needs what was used and what was contradicted."
+    ranking = "Ranking may rest on this judge: it needs what was used and what was contradicted."
     if not may_rely_on(report.gates, RANKING):
         waiting = " and ".join(f"“{METRIC_NAMES[metric]}”" for metric in waits_for(report.gates, RANKING))
-        relied = f"Ranking waits for {waiting}."
-    yield Entry(relied, place=prose(str(report.labels)))
+        ranking = f"Ranking waits for {waiting}."
+    yield Entry(ranking, place=prose(str(report.labels)))
 
 
 def _turn_figures(judge: MeasuredJudge) -> Table:

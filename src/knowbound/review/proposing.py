@@ -164,7 +164,7 @@ def _repair(
 ) -> Proposed:
     """Return the repair of all statements that name one wrong thing."""
     first = group[0]
-    if first.repair is None and (place := _place_of(lessons, first.named)):
+    if first.repair is None and (place := _moved_to(lessons, first.named)):
         group = [repaired(replace(statement, why=f"{statement.why}; {place} is"), place) for statement in group]
         first = group[0]
     repairable = [statement for statement in group if statement.repair is not None]
@@ -196,8 +196,11 @@ def _repair(
     return Proposed(action, fix, cost.cost.calls + 0.5 * cost.cost.sessions + _WRONG_LINE)
 
 
-def _place_of(lessons: Iterable[Lesson], named: str) -> str:
-    """Return where the named path is by lessons about files at it or below it; "" if they say nothing or differ."""
+def _moved_to(lessons: Iterable[Lesson], named: str) -> str:
+    """Return where lessons say that the named path lies now; "" if they say nothing or differ.
+
+    A lesson that `lib/a.py` is `src/lib/a.py` shows that `lib` is `src/lib`.
+    """
     wanted = named.removeprefix("./").strip("/")
     places = set[str]()
     for lesson in lessons:

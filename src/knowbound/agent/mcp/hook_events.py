@@ -290,7 +290,7 @@ def _may_be_miss(payload: Json) -> bool:
 
 
 def _record_unanswered(run: ResidentRun, prompt: HookPrompt, payload: Json, outcome: str) -> None:
-    """Record an event for which there was no time, when nobody waits, unless the process beside has answered it."""
+    """Record an event that this server had no time to answer, unless a hook process has answered it."""
     run.use_folder(*data_folder(prompt.cwd or os.getcwd()))
     if run.is_answered_elsewhere or not (
         run.has_claimed or (run.home and resident.claim(run.home, run.event, prompt, payload))

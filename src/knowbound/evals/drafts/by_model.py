@@ -238,7 +238,9 @@ def _verified_draft(
         mentions=expected,
         covers=section.path,
     )  # fmt: skip
-    fault = _misjudged(draft, (sample.answer, *sample.right), (*sample.wrong, sample.refusal, *refusals(question)))
+    fault = _assertion_error(
+        draft, (sample.answer, *sample.right), (*sample.wrong, sample.refusal, *refusals(question))
+    )
     return NotDrafted(question, fault) if fault else draft
 
 
@@ -282,8 +284,8 @@ def _unshown(sample: DraftedSample, shown: str) -> str:
     return next((name for name in names if "".join(name.lower().split()) not in plain), "")
 
 
-def _misjudged(draft: SampleDraft, right: Iterable[str], wrong: Iterable[str]) -> str:
-    """Return an answer that what is asserted takes for the opposite of what it is; "" if there is none."""
+def _assertion_error(draft: SampleDraft, right: Iterable[str], wrong: Iterable[str]) -> str:
+    """Return why the draft's assertions are wrong: a right answer fails, or a wrong one passes. "" if they are not."""
     for text in right:
         if not text.strip() or not draft.is_passed_by(text):
             return f"what is asserted fails a right answer: {text}"
@@ -310,5 +312,5 @@ def _faults(drafts: Sequence[SampleDraft], asker: Asker) -> list[str]:
         elif check.value.fault != "none":
             found[at] = f"{check.value.fault}: {' '.join(check.value.reason.split())[:200]}"
         else:
-            found[at] = _misjudged(draft, (check.value.answer, check.value.again), (check.value.wrong,))
+            found[at] = _assertion_error(draft, (check.value.answer, check.value.again), (check.value.wrong,))
     return found

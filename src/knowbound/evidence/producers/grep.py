@@ -206,6 +206,7 @@ def _ranked(found: Iterable[_FileMatches], term: Term) -> list[Place]:
     words = {word for word in term.words if len(word) > 2}
 
     def order(matches: _FileMatches) -> tuple[object, ...]:
+        """Return the key to sort a file by: for a definition, lines that define or head it before all others."""
         words_in_name = sum(1 for word in words if word in matches.path.rpartition("/")[2].lower())
         if term.focus is Focus.DEFINITION:
             return (source_rank(matches.path), min(matches.best, 2), -words_in_name, -len(matches.lines), matches.path)

@@ -121,6 +121,7 @@ def _name_or_word(text: str, lower: str) -> tuple[ValueKind, str] | None:
 
 
 def _amount(lower: str) -> tuple[ValueKind, str] | None:
+    """Return the kind and the usual spelling of a number with a unit (`3 ms`, `two days`); None if it is none."""
     number = re.match(rf"{_NUMBER}|[a-z]+?(?=[ -])", lower)
     if number is None:
         return None

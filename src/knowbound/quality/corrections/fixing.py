@@ -276,8 +276,9 @@ def _with_new_value(item: str, statement: str) -> str | None:
 
 
 def _changes(item: str, item_values: Sequence[Value], sentence: str) -> Iterator[tuple[Value, str]]:
-    """Yield the values of the item that a sentence excludes, each with the words for the new value.
+    """Yield the values of the item that a sentence replaces, each with the words for the new value.
 
+    "Not 30 s but 60 s" replaces the 30 s of "The timeout is 30 s" by "60 s".
     Of each kind there must be one old and one new value, and a reason that both are about the same thing.
     """
     for kind in ValueKind:

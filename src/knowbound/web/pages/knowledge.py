@@ -99,6 +99,7 @@ def show(asked: Asked) -> Shown:
 
 
 def _stored_checks(studio: Studio) -> tuple[list[CheckedStatement], list[RuleSummary]]:
+    """Return the statements and rules that the newest `lint` and `rules` have stored."""
     with closing(Screens(studio.settings.home)) as screens:
         checked = screens.newest("lint", list[CheckedStatement]) or []
         rules = screens.newest("rules", RulesFound)

@@ -237,6 +237,13 @@ def test_a_hedge_that_the_next_call_answers_is_resolved(tmp_path: Path) -> None:
     assert (hedge.type, hedge.status) == (SignalType.HEDGING, Status.RESOLVED)
 
 
+def test_a_doubt_said_last_before_a_look_is_about_what_the_look_shows(tmp_path: Path) -> None:
+    transcript = Transcript().user("go").says("I am not sure whether the timeout is in `gateway_limits`.", "m")
+    transcript.read(f"{PROJECT}/src/app.py", message="m").says("Yes.")
+    (hedge,) = read(transcript, tmp_path).signals
+    assert (hedge.status, hedge.ending) == FOUND
+
+
 def test_a_hedge_that_nothing_answers_stays_open(tmp_path: Path) -> None:
     transcript = Transcript().user("go").says("I'm not sure which service owns the refund ledger.")
     (hedge,) = read(transcript, tmp_path).signals

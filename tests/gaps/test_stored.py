@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from knowbound.config import Settings
-from knowbound.core.signal import Findings, Topic
+from knowbound.core.signal import Findings, Sample, Signal, SignalType, Status, Topic
 from knowbound.errors import InputError
 from knowbound.gaps.lens import LensSettings
 from knowbound.gaps.reading import read_session
-from knowbound.gaps.stored import Filters, newest_topic, since, topics_by_cost
+from knowbound.gaps.stored import Filters, newest_topic, signals_of, since, topics_by_cost
 from knowbound.store.observed import Observed
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.sessions import SharedEvents
@@ -121,3 +122,18 @@ def test_topics_are_those_of_the_project_asked_for(settings: Settings) -> None:
 def test_an_unknown_topic_is_refused_with_the_nearest_topic(settings: Settings) -> None:
     with pytest.raises(InputError, match=r"No topic 'vatRate' .* Did you mean 2 \(vatRates\)\? It has 3 topics"):
         newest_topic(settings, "vatRate")
+
+
+@pytest.mark.parametrize(("skill", "samples"), [("", ["s#1", "s#2"]), ("ship", ["s#2"]), ("review", [])])
+def test_signals_are_those_of_answered_samples_of_the_skill_asked_for(
+    tmp_path: Path, skill: str, samples: list[str]
+) -> None:
+    """The third sample was never answered."""
+    found = Findings("s", "codex")
+    for number, name, answered in ((1, "general", 1), (2, "ship", 1), (3, "ship", 0)):
+        found.samples.append(Sample(f"s#{number}", name, answered=answered))
+        found.signals.append(Signal(SignalType.FAILED_SEARCH, Status.OPEN, "s", number, f"s#{number}"))
+    store = Observed(tmp_path)
+    store.keep_sessions([("k", "s", "read", msgspec.msgpack.encode([found]))])
+    given = signals_of(store, ["k"], Filters(skill=skill), everyday_report(topics=[]))
+    assert [signal.sample for signal in given] == samples

@@ -118,3 +118,11 @@ def test_a_model_that_names_no_terms_is_asked_once(shop: Path, first: dict[str, 
     model = Model(first)
     assert decided(shop, "A failed Checkout is tried three times.", model).truth is Truth.NOT_CHECKABLE
     assert len(model.asked) == 1
+
+
+@pytest.mark.parametrize(("quote", "truth"), [("LIMIT = 5", Truth.CONTRADICTED), ("LIMIT = 7", Truth.CONFIRMED)])
+def test_a_model_contradicts_what_names_confirm_only_with_words_of_the_tree(
+    shop: Path, quote: str, truth: Truth
+) -> None:
+    model = Model(answer("contradicted", quote))
+    assert decided(shop, "`RETRY_LIMIT` in `src/cart.ts` is 4.", model).truth is truth

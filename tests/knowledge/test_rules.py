@@ -108,6 +108,7 @@ AT_END = "- Run `pnpm test` after each code change."
         ("- Read `docs/style.md` before you edit.", ["EDIT"], RuleVerdict.VIOLATED),
         ("- Read `docs/style.md` before you edit.", ["READ docs/other.md", "EDIT"], RuleVerdict.VIOLATED),
         ("- Read `docs/style.md` before you edit.", ["EDIT docs/style.md", "EDIT"], RuleVerdict.VIOLATED),
+        ("- Read `docs/style.md` before you edit.", ["SAYS I know docs/style.md.", "EDIT"], RuleVerdict.VIOLATED),
     ],
 )
 def test_rules_decide_what_a_trace_shows(
@@ -121,6 +122,8 @@ def test_rules_decide_what_a_trace_shows(
                     edit(transcript, rest or "src/cart.ts")
                 case "READ":
                     transcript.read(f"{transcript.project}/{rest}")
+                case "SAYS":
+                    transcript.says(rest)
                 case "REFUSED":
                     run(transcript, rest, REFUSED, is_error=True)
                 case _:
@@ -318,6 +321,28 @@ def test_records_are_ordered_as_they_happened_whatever_their_lines(shop: Shop) -
     (shop.traces / "later.jsonl").write_text(lines[-1].replace("10:00:", "10:30:") + "\n", "utf-8")
     (check,) = checked(shop).checks
     assert check.finding.verdict is RuleVerdict.OBEYED
+
+
+@pytest.mark.parametrize("command", ["ls", "pnpm test"])
+def test_a_session_that_was_interrupted_broke_no_rule_about_its_end(shop: Shop, command: str) -> None:
+    shop.write("CLAUDE.md", f"# Shop\n\n{AT_END}\n")
+    path = shop.traces / f"{shop.session(lambda one: run(edit(one), command))}.jsonl"
+    path.write_text("\n".join(path.read_text("utf-8").splitlines()[:-1]) + "\n", "utf-8")  # without the last words
+    (check,) = checked(shop).checks
+    ran, open_ = (
+        (RuleVerdict.OBEYED, "`pnpm test` ran after the last edit"),
+        (None, "the session ends before the work did"),
+    )
+    assert (check.finding.verdict, check.finding.why) == (ran if command == "pnpm test" else open_)
+
+
+@pytest.mark.parametrize("length", [80, 81])
+def test_a_command_longer_than_80_characters_is_cut_where_a_finding_shows_it(shop: Shop, length: int) -> None:
+    shop.write("CLAUDE.md", "# Shop\n\n- NEVER push directly to `main`.\n")
+    command = "git push origin main  # ".ljust(length, "x")
+    shop.session(lambda one: run(one, command))
+    (check,) = checked(shop).checks
+    assert check.finding.why == f"`{command[:80]}{'…' if length > 80 else ''}`"
 
 
 def test_a_hook_of_the_commit_may_have_run_it_and_a_wrapper_runs_it(shop: Shop) -> None:

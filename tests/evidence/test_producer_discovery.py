@@ -89,6 +89,16 @@ def test_two_different_scans_agree_on_the_kind(tmp_path: Path, kind: str, files:
     assert TreeScan().independent_of != ManifestScan().independent_of
 
 
+@pytest.mark.parametrize("producer", [TreeScan(), ManifestScan()])
+def test_what_is_found_is_about_the_project_or_the_target_of_the_question(
+    tmp_path: Path, producer: TreeScan | ManifestScan
+) -> None:
+    project(tmp_path, PYTHON)
+    assert scan(producer, tmp_path).target == "project"
+    ask = Ask(EvidenceClass.DISCOVERY, "tiny", Intent.EXPLAIN, "What is tiny?")
+    assert producer.produce(ask, Context(tmp_path)).target == "tiny"
+
+
 def test_the_note_tells_the_whole_project(tmp_path: Path) -> None:
     project(tmp_path, PYTHON)
     assert scan(ManifestScan(), tmp_path).note == (

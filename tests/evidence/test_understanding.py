@@ -225,6 +225,14 @@ def test_a_word_in_the_first_line_of_a_commit_weighs_more_than_in_its_body(tmp_p
     assert "Tidy up 1\n" not in model.asked[-1].inputs["passages"]
 
 
+def test_lines_of_a_commit_that_only_name_people_or_tickets_are_not_shown(tmp_path: Path) -> None:
+    model = Scripted(plan("webhooks", kind="status"), {"answer": [], "try": []})
+    message = "Sign webhooks\n\nReceivers check them.\n\nReviewed-by: Eve\nCloses: 17"
+    asked("Why did we sign webhooks?", imported(tmp_path, [(message, "sign = 1")]), model)
+    assert "Sign webhooks\nReceivers check them." in model.asked[-1].inputs["passages"]
+    assert not any(word in model.asked[-1].inputs["passages"] for word in ("Reviewed-by", "Closes"))
+
+
 def test_commits_that_answer_nothing_are_weak_and_say_so(tmp_path: Path) -> None:
     model = Scripted(plan("httpx", kind="status"), {"answer": [], "try": []})
     found = asked("Why did we swap the HTTP library?", imported(tmp_path, [("Start", "import httpx")]), model)

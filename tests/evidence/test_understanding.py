@@ -102,6 +102,13 @@ def test_how_is_answered_in_sentences_that_each_cite(root: Path) -> None:
     assert [source.line for source in found.sources] == [4, 9]
 
 
+def test_a_sentence_whose_quotation_is_nowhere_is_left_out_of_an_answer(root: Path) -> None:
+    model = Scripted(plan("drop_unused", kind="explain"), quoting("self.drop_unused()", "one.explode()"))
+    found = asked("How are idle connections closed?", root, model)
+    assert found.answer is not None
+    assert found.answer.text == "It says so (1)."
+
+
 def test_a_passage_that_only_the_ranking_brought_is_high_and_never_verified(root: Path) -> None:
     model = Scripted(plan("how often retried"), quoting("A failed webhook is retried five times."))
     found = asked("How often do we try again after a webhook failed?", root, model)

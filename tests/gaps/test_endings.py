@@ -237,6 +237,19 @@ def test_a_hedge_that_the_next_call_answers_is_resolved(tmp_path: Path) -> None:
     assert (hedge.type, hedge.status) == (SignalType.HEDGING, Status.RESOLVED)
 
 
+@pytest.mark.parametrize("by", ["read", "search"])
+def test_a_miss_that_is_found_long_after_it_is_resolved_where_it_was_found(tmp_path: Path, by: str) -> None:
+    transcript = Transcript().user("go").grep("refund_ledger")
+    for number in range(30):
+        transcript.read(f"{PROJECT}/src/part{number}.py")
+    if by == "read":
+        transcript.read(f"{PROJECT}/src/refund_ledger.py")
+    else:
+        transcript.grep("class Ledger", ["src/refund_ledger.py"])
+    found = miss(transcript.says("done"), tmp_path)
+    assert (found.status, found.found_at) == (Status.RESOLVED, FoundPlace("src/refund_ledger.py"))
+
+
 def test_a_doubt_said_last_before_a_look_is_about_what_the_look_shows(tmp_path: Path) -> None:
     transcript = Transcript().user("go").says("I am not sure whether the timeout is in `gateway_limits`.", "m")
     transcript.read(f"{PROJECT}/src/app.py", message="m").says("Yes.")

@@ -130,6 +130,7 @@ def test_a_labelled_sentence_is_not_asked_again(observed: Project) -> None:
     third = observed.judge("label", said="n\n")
     assert third.returncode == 2
     assert "[nothing-to-label]" in third.stderr
+    assert "has none that is not labelled yet" in " ".join(third.stderr.split())
 
 
 def test_without_a_stored_run_there_is_nothing_to_draw_from(project: Project) -> None:

@@ -19,7 +19,6 @@ from knowbound.text.printable import counted, listed
 MOST = 7
 _NEWER = 0.02  # share of unknown lines or tools over which a client is newer than knowbound
 _TITLE = 160  # characters
-_WATCHED = "text status before=applied.before after=applied.after"
 
 
 def render_review(
@@ -32,7 +31,9 @@ def render_review(
                 "format": "knowbound.review/1",
                 "actions": [_fields(action) for action in actions],
                 "figures": msgspec.to_builtins(figures),
-                "fixed": [fields(lesson, _WATCHED) for lesson in watched],
+                "fixed": [
+                    fields(lesson, "text status before=applied.before after=applied.after") for lesson in watched
+                ],
                 "notes": notes,
             }
         )

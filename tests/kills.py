@@ -1,4 +1,4 @@
-"""Processes that die at every step: where a transaction begins or is committed, a file is moved or removed.
+"""Processes that die at every step: a transaction begins or is committed, a statement writes alone, a file is moved.
 
 Between these steps nothing of a process is to be seen by others. A process that writes to files itself has further
 steps: its calls of the operating system. `bench/kills.py` kills at every write system call.
@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+_BORDERS = ("BEGIN", "COMMIT")  # of a transaction
+_WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")  # a transaction of its own where none is open
 FILE_CALLS = ("open", "write", "pwrite", "fsync", "close", "fork", "posix_spawn")
 
 
@@ -42,8 +44,8 @@ def die_at(number: int, note: str = "", calls: tuple[str, ...] = ()) -> None:
     """Kill this process, or the child that it has become, at that step; before it, make the file `note`."""
     left = [number]
 
-    def count(statement: str = "COMMIT") -> None:
-        left[0] -= statement.startswith(("BEGIN", "COMMIT"))
+    def count() -> None:
+        left[0] -= 1
         if not left[0]:
             if note:
                 open(note, "wb").close()
@@ -60,7 +62,13 @@ def die_at(number: int, note: str = "", calls: tuple[str, ...] = ()) -> None:
 
     def traced(*args: Any, **options: Any) -> Any:
         connection = connect(*args, **options)
-        connection.set_trace_callback(count)
+
+        def trace(statement: str) -> None:
+            is_alone = not connection.in_transaction
+            if statement.lstrip().startswith(_BORDERS if not is_alone else (*_BORDERS, *_WRITES)):
+                count()
+
+        connection.set_trace_callback(trace)
         return connection
 
     sys.addaudithook(lambda event, _: count() if event in ("os.remove", "os.rename", "os.link") else None)

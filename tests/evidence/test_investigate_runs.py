@@ -44,7 +44,7 @@ def test_an_order_to_run_the_tests_is_carried_out_only_where_they_pass(tmp_path:
     assert "tests/test_parser.py::test_parse" in found.gaps[0].reason
     assert "tests/test_parser.py::test_parse" in found.explanation
     passing = asked("run the tests", project(tmp_path, PYTHON))
-    assert (passing.outcome, said(passing)) == (SUCCESS, "Done: all 2 tests pass (pytest)")
+    assert (passing.outcome, said(passing)) == (SUCCESS, "All 2 tests pass (pytest)")
 
 
 def test_does_it_compile_needs_a_build_alone(tmp_path: Path) -> None:

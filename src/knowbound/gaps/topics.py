@@ -235,7 +235,7 @@ def _id(project: str, key: str) -> str:
 
 
 def _topic(project: str, key: str, members: list[_ProjectSignal]) -> Topic:
-    """Sum the signals of one name up: cost, endings and answers of all, words of the most telling."""
+    """Sum the signals of one name up: cost, endings and answers of all, words of the signal that says most."""
     signals = [member.signal for member in members]
     most_telling = max(signals, key=_telling_rank)
     costs = [signal.cost for signal in signals if signal.cost is not None]

@@ -107,7 +107,7 @@ class _UnreadableError(Exception):
 
 
 def _identify(file: FoundFile) -> FileRow:
-    """Return a file with its reader, or with the readers that were asked in vain. Raises _UnreadableError."""
+    """Return a file with its reader, or with the readers that did not know it. Raises _UnreadableError."""
     try:
         head = read_head(Path(file.path))
     except Exception as error:  # a damaged archive raises whatever its library raises

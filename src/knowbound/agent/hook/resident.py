@@ -41,7 +41,7 @@ FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
 def claim(home: str, event: str, prompt: HookPrompt, payload: Mapping[str, object]) -> bool:
     """Create the claim file of an event, and report whether this run answers it: the first to create the file does.
 
-    An event that cannot be told from others is answered anyway, and so is one whose folder is gone once more when it
+    An event without an id of its own is answered anyway, and so is one whose folder is gone once more when it
     was made. Raises OSError.
     """
     if event == "session-start":

@@ -31,7 +31,7 @@ MODULES = tuple(
         "report/words report/gaps/figures report/gaps/topics report/gaps/observe "
         "report/review report/knowledge "
         "report/formats/text report/formats/markdown report/formats/html stats/printing "
-        "stats/rate text/printable cli/start cli/lessons cli/observe cli/review cli/knowledge "
+        "stats/rate text/printable cli/start cli/observe cli/review cli/knowledge "
         "audit/stored cli/evals/samples cli/connect web/rendering web/markdown "
         "web/serve"
     ).split()

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.cli.lessons import learn_command as command
+from knowbound.cli.knowledge import learn_command as command
 from knowbound.cli.observe import observe_command as observe
 from knowbound.cli.review import fix_command as fix
 from knowbound.core.lesson import LessonStatus

@@ -36,10 +36,10 @@ _TABLE: dict[str, dict[str, tuple[str, str]]] = {
     },
     "What agents know": {
         "observe": ("observe", "Report what agents looked for and did not find."),
-        "learn": ("lessons", "Propose lines of knowledge from what agents miss, and write them."),
+        "learn": ("knowledge", "Propose lines of knowledge from what agents miss, and write them."),
         "lint": ("knowledge", "Check what knowledge files say against the tree."),
         "rules": ("knowledge", "Report which rules of knowledge files agents obey, and which they ignore."),
-        "rescue": ("lessons", "Say where the thing that a tool call missed really is."),
+        "rescue": ("knowledge", "Say where the thing that a tool call missed really is."),
         "draft": ("evals.samples", "Propose samples from gaps and uncovered files."),
     },
     "What is injected": {

@@ -17,7 +17,7 @@ from knowbound.audit.stored import shares_of
 from knowbound.config import Settings
 from knowbound.core.audit import BY_RULES, RULES_VERSION, AuditedSession, AuditedTurn, Diagnosis, FindingCode
 from knowbound.core.paths import project_name
-from knowbound.core.reading import ReadShares, SessionsRead
+from knowbound.core.trace import ReadShares, SessionsRead
 from knowbound.errors import InputError
 from knowbound.gaps.stored import Filters
 from knowbound.judge.choice import may_see

@@ -30,8 +30,7 @@ from knowbound.core.audit import (
 )
 from knowbound.core.evidence import REQUIREMENTS, Evidence, Intent, Quality, coverage_of, derive_confidence, gaps_of
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
-from knowbound.core.reading import ReadShares
-from knowbound.core.trace import Event, Prompt, Skill, Start, Step
+from knowbound.core.trace import Event, Prompt, ReadShares, Skill, Start, Step
 from knowbound.errors import InputError
 from knowbound.gaps.lens import GENERAL
 from knowbound.report.audit import TurnPage

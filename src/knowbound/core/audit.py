@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from knowbound.core.reading import ReadShares
+from knowbound.core.trace import ReadShares
 
 
 class ClaimKind(StrEnum):

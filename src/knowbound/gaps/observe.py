@@ -14,8 +14,8 @@ from knowbound import __version__
 from knowbound.config import ModelTask, Settings
 from knowbound.core.bundle import SELF_MARKING
 from knowbound.core.paths import is_loaded_by_client, project_name, relative_to, split_by_reach, works_in
-from knowbound.core.reading import LeftOut, SessionsRead
 from knowbound.core.signal import LENS_VERSION, Findings, Signal, SignalType, SkippedLine
+from knowbound.core.trace import LeftOut, SessionsRead
 from knowbound.errors import InputError
 from knowbound.files import links_not_followed
 from knowbound.gaps.stored import Filters, at_root, folders_of, signals_of

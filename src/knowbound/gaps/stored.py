@@ -15,8 +15,8 @@ import msgspec
 from knowbound.config import Settings
 from knowbound.core.audit import AuditedSession
 from knowbound.core.paths import project_name, works_in
-from knowbound.core.reading import LeftOut
 from knowbound.core.signal import Findings, Sample, Signal, Topic
+from knowbound.core.trace import LeftOut
 from knowbound.errors import InputError
 from knowbound.report.model import ObserveReport, TopicReport, TopicSignal
 from knowbound.store.observed import Observed

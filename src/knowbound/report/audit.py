@@ -11,7 +11,7 @@ import msgspec
 
 from knowbound.catalogue import codes_named
 from knowbound.core.audit import AuditedTurn, Claim, Diagnosis, FindingCode, Support
-from knowbound.core.reading import ReadShares, SessionsRead
+from knowbound.core.trace import ReadShares, SessionsRead
 from knowbound.report import GapFormat, Layout, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import fields, json_line

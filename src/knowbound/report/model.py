@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
-from knowbound.core.reading import ReadShares, SessionsRead
 from knowbound.core.signal import Signal, SkippedLine, Topic
+from knowbound.core.trace import ReadShares, SessionsRead
 from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, Marking, SkillRow, Watermark
 
 

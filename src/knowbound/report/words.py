@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from knowbound.core.reading import LeftOut, SessionsRead
 from knowbound.core.signal import SOURCES, Ending, Signal, SignalType, Status
-from knowbound.core.trace import Outcome
+from knowbound.core.trace import LeftOut, Outcome, SessionsRead
 from knowbound.language import say, translated
 from knowbound.report.sections import Entry, Listing, Section, Span, Tone, data, prose
 from knowbound.stats.calibration import Estimate, Share

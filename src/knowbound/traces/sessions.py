@@ -19,8 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.config import Settings
-from knowbound.core.reading import LeftOut
-from knowbound.core.trace import Event
+from knowbound.core.trace import Event, LeftOut
 from knowbound.store.forgotten import Forgotten
 from knowbound.store.observed import FileRow, Observed
 from knowbound.text.digest import digest_of

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from knowbound.core.reading import ReadShares
+from knowbound.core.trace import ReadShares
 
 
 def test_shares_of_several_sessions_add_by_adding_counts() -> None:

@@ -114,3 +114,12 @@ def test_any_text_is_cut_without_losing_a_line(text: str) -> None:
         count = text.count("\n") + 1
         for one in passages_of(path, text):
             assert 1 <= one.first <= one.last <= count
+
+
+def test_matches_come_by_path_and_line_whichever_file_was_searched_first(tmp_path: Path) -> None:
+    for number in range(300):
+        (tmp_path / f"part_{number:03}.py").write_text("retry = 1\n" * (1 + number % 7), "utf-8")
+    found, _ = SourceTree(tmp_path, time.monotonic() + 30).matches(["retry"], ignore_case=False)
+    places = [(hit.path, hit.line) for hit in found]
+    assert len(places) == sum(1 + number % 7 for number in range(300))
+    assert places == sorted(places)

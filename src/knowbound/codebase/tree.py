@@ -186,7 +186,7 @@ def matches(
     multiline: bool = False,
     paths: Sequence[str] = (),
 ) -> tuple[list[TextMatch], str]:
-    """Return the matches of any pattern, and the limit that cut the search ("" if none did)."""
+    """Return the matches of any pattern by path and line, and the limit that cut the search ("" if none did)."""
     arguments = ["--json", "--max-count", str(_MATCHES_PER_FILE)]
     arguments += ["--ignore-case"] if ignore_case else []
     arguments += ["--multiline"] if multiline else []
@@ -196,7 +196,8 @@ def matches(
     limited = "the time limit" if ran.timed_out else "the output limit" if ran.cut else ""
     if ran.missing:
         limited = "ripgrep is not installed"
-    return list(_hits(ran.out)), limited
+    # ripgrep searches several files at once and prints each when it is done.
+    return sorted(_hits(ran.out), key=lambda hit: (hit.path, hit.line)), limited
 
 
 def _hits(output: bytes) -> Iterator[TextMatch]:

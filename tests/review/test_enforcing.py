@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from knowbound.cli.main import knowbound
-from knowbound.core.action import ActionKind
+from knowbound.core.lesson import ActionKind
 from knowbound.errors import InputError
 from knowbound.review.fixing import reject_fix
 from knowbound.review.review import review

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from knowbound.cli.main import knowbound
-from knowbound.core.action import ActionKind
 from knowbound.core.item import FlagKind
+from knowbound.core.lesson import ActionKind
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.validation import NewItem
 from knowbound.review.review import Reviewed, review

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from knowbound.cli.main import knowbound
-from knowbound.core.action import Action, ActionKind
+from knowbound.core.lesson import Action, ActionKind
 from knowbound.review.lens_actions import MOST_ANSWERS
 from knowbound.review.review import review
 from tests.audit.turns import edit

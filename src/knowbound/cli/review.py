@@ -16,7 +16,7 @@ from knowbound.language import say, translated
 
 if TYPE_CHECKING:
     from knowbound.config import Settings
-    from knowbound.core.action import Action
+    from knowbound.core.lesson import Action
     from knowbound.review.review import Reviewed
     from knowbound.store.screens import DecidedFix, Fix
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from knowbound.core.action import Action, ActionCost, ActionKind
-from knowbound.core.lesson import Lesson, LessonStatus
+from knowbound.core.lesson import Action, ActionCost, ActionKind, Lesson, LessonStatus
 from knowbound.language import say, translated
 from knowbound.report.formats.json import fields, json_text
 from knowbound.report.formats.plain import pad, printable

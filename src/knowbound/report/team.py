@@ -7,8 +7,8 @@ from typing import Annotated, Generic, TypeVar
 
 import msgspec
 
-from knowbound.core.action import ActionKind
 from knowbound.core.audit import Diagnosis
+from knowbound.core.lesson import ActionKind
 from knowbound.core.quality import Counts
 from knowbound.core.signal import Cost, Ending, FoundPlace, Status, Topic
 from knowbound.report.formats.json import fields, json_text

@@ -19,7 +19,7 @@ import msgspec
 
 from knowbound.codebase.checkout import Checkout
 from knowbound.config import ModelTask, Settings
-from knowbound.core.action import Action, ActionCost, ActionKind, action_id
+from knowbound.core.lesson import Action, ActionCost, ActionKind, action_id
 from knowbound.core.signal import Example
 from knowbound.core.statement import Rule
 from knowbound.judge.choice import judge_for

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.config import Settings
-from knowbound.core.action import Action, ActionKind, action_id
+from knowbound.core.lesson import Action, ActionKind, action_id
 from knowbound.errors import InputError
 from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.executor import Executor

@@ -14,9 +14,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from knowbound.config import Settings
-from knowbound.core.action import Action, ActionCost, ActionKind, action_id
 from knowbound.core.audit import UNSUPPORTED, AuditedSession, AuditedTurn, Claim, ClaimKind, Diagnosis, FindingCode
 from knowbound.core.item import Item
+from knowbound.core.lesson import Action, ActionCost, ActionKind, action_id
 from knowbound.core.quality import Suggestion
 from knowbound.core.signal import Example
 from knowbound.errors import KnowboundError, StoreError

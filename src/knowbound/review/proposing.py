@@ -12,8 +12,17 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from knowbound.config import Settings
-from knowbound.core.action import Action, ActionCost, ActionKind, action_id
-from knowbound.core.lesson import CheckKind, Lesson, LessonKind, LessonStatus, lesson_id
+from knowbound.core.lesson import (
+    Action,
+    ActionCost,
+    ActionKind,
+    CheckKind,
+    Lesson,
+    LessonKind,
+    LessonStatus,
+    action_id,
+    lesson_id,
+)
 from knowbound.core.signal import WORTH, Example
 from knowbound.core.statement import CheckedStatement, StatementKind, Truth
 from knowbound.gaps.wanted import plain_name

@@ -18,9 +18,8 @@ from knowbound.audit.audit import audit_lens
 from knowbound.audit.stored import stored_shares
 from knowbound.codebase.checkout import Checkout
 from knowbound.config import Settings
-from knowbound.core.action import Action
 from knowbound.core.audit import Diagnosis
-from knowbound.core.lesson import Applied, Lesson, LessonStatus
+from knowbound.core.lesson import Action, Applied, Lesson, LessonStatus
 from knowbound.core.paths import project_name
 from knowbound.core.statement import CheckedStatement, Truth
 from knowbound.errors import InputError

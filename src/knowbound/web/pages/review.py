@@ -9,8 +9,7 @@ from urllib.parse import urlencode
 
 from msgspec.structs import replace
 
-from knowbound.core.action import Action
-from knowbound.core.lesson import Lesson
+from knowbound.core.lesson import Action, Lesson
 from knowbound.errors import InputError
 from knowbound.kms.listing import ItemFilter
 from knowbound.knowledge.lint import ITEM

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from knowbound.core.action import ActionKind, action_id
+from knowbound.core.lesson import ActionKind, action_id
 
 
 def test_the_id_of_an_action_is_the_same_in_every_version() -> None:

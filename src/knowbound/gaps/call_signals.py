@@ -15,8 +15,7 @@ from knowbound.core.paths import relative_to
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Step, ToolCall, ToolKind
 from knowbound.gaps.endings import Endings, ExistenceCheck
-from knowbound.gaps.search_words import asks_whether
-from knowbound.gaps.wanted import is_about_a_path
+from knowbound.gaps.wanted import asks_whether, is_about_a_path
 from knowbound.text.redact import cut
 from knowbound.text.similar import path_terms, similar, terms
 from knowbound.traces.calls.tools import COMMAND_KEYS, first_text, kind_of

@@ -18,24 +18,22 @@ import msgspec
 
 from knowbound.core.signal import NOT_CLOSED, Cost, Ending, Findings, FoundPlace, Signal, SignalType, Status
 from knowbound.core.trace import LOOKUPS, Outcome, Step, ToolCall, ToolKind
-from knowbound.gaps.search_words import (
-    asks,
-    concludes_absence,
-    gives_up,
-    is_question_tool,
-    last_sentence,
-    words_in,
-)
 from knowbound.gaps.topics import topic_name
 from knowbound.gaps.wanted import (
     NOWHERE,
     Wanted,
+    asks,
+    concludes_absence,
     finds,
+    gives_up,
+    is_question_tool,
+    last_sentence,
     plain_name,
     specific_words,
     topic_names,
     wanted_by,
     wanted_in,
+    words_in,
 )
 from knowbound.text.redact import excerpt
 

@@ -29,8 +29,7 @@ from knowbound.core.signal import (
     TopicAnswer,
 )
 from knowbound.core.trace import Outcome
-from knowbound.gaps.search_words import last_sentence
-from knowbound.gaps.wanted import plain_name
+from knowbound.gaps.wanted import last_sentence, plain_name
 
 TOPICS = 200  # of the project at hand
 _TOPICS_OF_OTHERS = 50  # of every other project

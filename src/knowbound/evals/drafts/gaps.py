@@ -17,8 +17,7 @@ from knowbound.core.paths import DOCUMENTS, extension, is_test
 from knowbound.core.signal import Signal, SignalType, Topic
 from knowbound.evals.questions.knowledge_text import CHINESE
 from knowbound.evals.questions.scope import gives_orders, unfit
-from knowbound.gaps.search_words import words_in
-from knowbound.gaps.wanted import plain_name, specific_words
+from knowbound.gaps.wanted import plain_name, specific_words, words_in
 from knowbound.report.gaps.topics import cost_words, endings_words
 from knowbound.text.redact import redact
 from knowbound.text.terms import split_words

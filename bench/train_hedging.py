@@ -21,7 +21,7 @@ import numpy as np
 from bench.labels import SHARED, is_aside, labels
 from bench.measuring import rows
 from knowbound.core.trace import Start, Step
-from knowbound.gaps.text_signals import hedging_candidates
+from knowbound.gaps.signals import hedging_candidates
 from knowbound.judge.hedging.rules import HedgingWeights, features, text_after
 from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.traces.registry import recognise

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from knowbound.core.signal import SOURCES, Ending, Findings, Signal, SignalType, Status
 from knowbound.core.trace import Outcome, Prompt, Start, Step, ToolCall, ToolKind
-from knowbound.gaps.call_signals import terms_of
 from knowbound.gaps.lens import LensSettings, SessionLens
 from knowbound.gaps.reading import read_session
+from knowbound.gaps.signals import terms_of
 from knowbound.text.similar import similar
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.sessions import SharedEvents

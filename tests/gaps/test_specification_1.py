@@ -11,7 +11,7 @@ import pytest
 from knowbound.core.signal import Findings, SignalType, Status
 from knowbound.gaps.lens import LensSettings
 from knowbound.gaps.reading import read_session
-from knowbound.gaps.text_signals import explicit_markers, hedging_candidates
+from knowbound.gaps.signals import explicit_markers, hedging_candidates
 from knowbound.judge.hedging.rules import RulesJudge
 from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.traces.corpus import SessionFiles

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.gaps.text_signals import explicit_markers
+from knowbound.gaps.signals import explicit_markers
 
 
 @pytest.mark.parametrize(

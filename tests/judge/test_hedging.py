@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.gaps.text_signals import hedging_candidates
+from knowbound.gaps.signals import hedging_candidates
 from knowbound.judge.hedging.rules import RulesJudge
 from knowbound.text import hedges
 from knowbound.text.hedges import cues, may_hedge

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from knowbound.core.bundle import SELF_MARKING, is_ours
-from knowbound.gaps.text_signals import explicit_markers
+from knowbound.gaps.signals import explicit_markers
 from knowbound.injection.hook_settings import HookSettings, load
 from knowbound.injection.prompt import HookPrompt
 from knowbound.injection.store_index import start_of_session

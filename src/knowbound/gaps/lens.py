@@ -16,9 +16,8 @@ from knowbound.config import Settings
 from knowbound.core.paths import is_knowledge, relative_to
 from knowbound.core.signal import SOURCES, Findings, FoundPlace, InjectedText, Sample, Signal, Status, Turn
 from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolKind
-from knowbound.gaps.call_signals import AT_LEAST, CallSignals, NewSignal
 from knowbound.gaps.endings import settle_repeats
-from knowbound.gaps.text_signals import text_signals
+from knowbound.gaps.signals import AT_LEAST, CallSignals, NewSignal, text_signals
 from knowbound.gaps.wanted import plain_name
 from knowbound.text.clock import comparable_time
 from knowbound.text.redact import excerpt, excerpt_of_end, redact

@@ -133,7 +133,7 @@ def calibrate(
         if run or min_kappa is not None:
             raise click.UsageError("--run and --min-kappa are not about turns: their gate is on agreement.")
         return _calibrate_turns(options.project_settings(root), labels, judge, aside, strict, out)
-    from knowbound.gaps.labelling import judged_rate
+    from knowbound.gaps.reading import judged_rate
     from knowbound.judge.calibration import calibrate_hedging, calibrate_rubric
     from knowbound.judge.labels import LABELS, RUBRIC
     from knowbound.report.judging import render_calibration

@@ -39,7 +39,7 @@ _LabelType = TypeVar("_LabelType", bool, dict[str, labels.ItemLabel])
 
 def label_sentences(settings: Settings, input_: Path | None, count: int, seed: int, path: Path | None, by: str) -> None:
     """Label the sentences of a file, or of the newest stored run, that have no label yet."""
-    from knowbound.gaps.labelling import label_candidates
+    from knowbound.gaps.reading import label_candidates
     from knowbound.report.formats.plain import plain, wrap
 
     file, by, keys = path or settings.home / labels.LABELS, by or options.user_name(), _Keys(_SENTENCE_KEYS)

@@ -13,7 +13,7 @@ from knowbound.audit.labelling import AuditedClaim, claim_agreement, claims_to_l
 from knowbound.config import ModelTask, Settings
 from knowbound.core.audit import Claim, Support
 from knowbound.errors import InputError
-from knowbound.gaps.labelling import label_candidates
+from knowbound.gaps.reading import label_candidates
 from knowbound.judge.choice import judge_for
 from knowbound.judge.labels import (
     CLAIM_LABELS,

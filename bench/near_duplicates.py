@@ -2,7 +2,7 @@
 
 `python -m bench.near_duplicates` prints, for meaning, words and their mean, the threshold that parts the pairs it is
 chosen on best, and what it does to the pairs kept aside and to real items that were injected together. Then which pairs
-have the same content (core/same_content.py), and which rewordings of superseded facts are recognised
+have the same content (core/item.py), and which rewordings of superseded facts are recognised
 (kms/refusals.py), each beside the hash of 0.1.0, where only white space does not count.
 """
 
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from bench.labels import SHARED, injected_items, injected_turns
 from bench.measuring import hashed, rows
-from knowbound.core.same_content import content_sha, spaced_sha
+from knowbound.core.item import content_sha, spaced_sha
 from knowbound.kms.refusals import NEAR, likeness, restates, stems
 from knowbound.stats.rate import Rate
 from knowbound.text.embedding import embed, similarity

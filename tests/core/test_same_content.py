@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.same_content import content_sha, folded, is_version_of, spaced_sha
+from knowbound.core.item import content_sha, folded, is_version_of, spaced_sha
 
 PAIRS = [
     json.loads(line)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.item import Anchor, Flag, FlagKind, Item, Relationship
-from knowbound.core.same_content import content_sha
+from knowbound.core.item import Anchor, Flag, FlagKind, Item, Relationship, content_sha
 from knowbound.errors import InputError
 from knowbound.kms.corrections import flagged, pointing_to, unflagged
 from knowbound.kms.validation import ItemEdit, NewItem

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.core.item import Flag, FlagKind, Item
-from knowbound.core.same_content import spaced_sha
+from knowbound.core.item import Flag, FlagKind, Item, spaced_sha
 from knowbound.errors import InputError
 from knowbound.kms.refusals import restates
 from knowbound.kms.validation import ItemEdit, NewItem

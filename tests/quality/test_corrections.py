@@ -23,7 +23,7 @@ from knowbound.quality.corrections.fixing import to_fix
 from knowbound.quality.corrections.loop import update_suggestions
 from knowbound.quality.rollup import roll_up
 from knowbound.report.quality.model import Fault
-from knowbound.stats.effective import demotions
+from knowbound.stats.rollout import demotions
 from tests.hook_project import Project
 from tests.kills import killed_at_each_step
 from tests.quality.measured_project import MeasuredProject, calibrate_judge, logged, turn

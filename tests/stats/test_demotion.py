@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.quality import Counts, DayRollup, QualityScores
-from knowbound.stats.effective import Demotion, Reinforcement, demotions, false_demotions, reinforcement, scores_of
 from knowbound.stats.rate import Rate
+from knowbound.stats.rollout import Demotion, Reinforcement, demotions, false_demotions, reinforcement, scores_of
 
 USED, WRONG, IDLE = Counts(1, 1, 1), Counts(1, 1, 0, 1), Counts(1, 1)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from knowbound.config import load
 from knowbound.core.quality import CONTRACT, Counts, DayRollup, QualityScores, Weights
 from knowbound.quality.rollout.replay import weights_of
-from knowbound.stats.effective import effective_confidence, scores_by_day, scores_by_turns, scores_of
+from knowbound.stats.rollout import effective_confidence, scores_by_day, scores_by_turns, scores_of
 from tests.quality.examples import item, turn
 
 shares = st.floats(0, 1)

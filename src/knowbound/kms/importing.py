@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from knowbound.core.item import Anchor, Item, ItemSource, ItemType, Relationship
+from knowbound.core.item import Anchor, Item, ItemSource, ItemType, Relationship, content_sha
 from knowbound.core.paths import IGNORED_FOLDERS
-from knowbound.core.same_content import content_sha
 from knowbound.errors import InputError
 from knowbound.files import Walk, is_inside, leads_out, open_below
 from knowbound.kms.backends.outside import relationship

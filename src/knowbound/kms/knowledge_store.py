@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from knowbound.core.item import Anchor, Flag, FlagKind, Item, Relationship
-from knowbound.core.same_content import content_hashes, content_sha
+from knowbound.core.item import Anchor, Flag, FlagKind, Item, Relationship, content_hashes, content_sha
 from knowbound.errors import InputError
 from knowbound.kms import validation
 from knowbound.kms.backends.protocol import Backend, pages

@@ -27,8 +27,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from knowbound.core.item import Anchor, Item
-from knowbound.core.same_content import spaced_sha
+from knowbound.core.item import Anchor, Item, spaced_sha
 from knowbound.errors import InputError
 from knowbound.files import open_below
 from knowbound.store.data_dir import main_work_tree, work_tree

@@ -24,8 +24,7 @@ from collections.abc import Collection, Mapping
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from knowbound.core.item import Flag, Item
-from knowbound.core.same_content import content_sha, folded
+from knowbound.core.item import Flag, Item, content_sha, folded
 from knowbound.errors import InputError
 from knowbound.kms.backends.protocol import Backend
 from knowbound.kms.corrections import Chains, ItemCopies, end_of_chain

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from knowbound.codebase.checkout import Checkout
-from knowbound.core.same_content import folded
+from knowbound.core.item import folded
 from knowbound.core.statement import JunkEntry, JunkKind, Truth
 from knowbound.errors import InputError
 from knowbound.files import read_text

@@ -36,8 +36,7 @@ from knowbound.injection.shadow import SHADOW
 from knowbound.kms.changes import Correction
 from knowbound.kms.quality_log import LoggedDay, QualityLog
 from knowbound.quality.corrections.discovery import discoveries
-from knowbound.stats.effective import scores_by_day, scores_by_turns
-from knowbound.stats.rollout import RolloutEvent
+from knowbound.stats.rollout import RolloutEvent, scores_by_day, scores_by_turns
 from knowbound.text.clock import utc_now
 
 

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from knowbound.core.item import FlagKind, Item
-from knowbound.core.same_content import content_hashes
+from knowbound.core.item import FlagKind, Item, content_hashes
 from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import Backend, Removed, pages
 from knowbound.kms.changes import NO_WRITE, Correction, StoreWrite

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from knowbound.core.item import NOT_SERVED, Item
-from knowbound.core.same_content import spaced_sha
+from knowbound.core.item import NOT_SERVED, Item, spaced_sha
 from knowbound.kms.backends.protocol import pages
 from knowbound.kms.screening import RULES_VERSION, screened
 from knowbound.kms.search.lexical import terms_of

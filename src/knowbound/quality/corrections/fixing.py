@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from knowbound.codebase.tree import matches
-from knowbound.core.item import Item
+from knowbound.core.item import Item, content_sha, is_version_of
 from knowbound.core.quality import Closing, Counts, Discovery, LoggedItem, QualityTurn
-from knowbound.core.same_content import content_sha, is_version_of
 from knowbound.judge.turns.values import Value, ValueKind, values_of
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of

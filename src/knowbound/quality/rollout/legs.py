@@ -15,7 +15,6 @@ from functools import partial
 from msgspec.structs import replace
 
 from knowbound.core.quality import Durations
-from knowbound.stats.effective import MOST_REVERSED
 from knowbound.stats.judge_gate import (
     AGREEMENT,
     KILL_AGREEMENT,
@@ -37,7 +36,15 @@ from knowbound.stats.quality import (
     p95_ms,
 )
 from knowbound.stats.rate import Rate, least_share
-from knowbound.stats.rollout import CriterionName, CriterionState, Leg, LegFacts, ReplayVerdict, RolloutCriterion
+from knowbound.stats.rollout import (
+    MOST_REVERSED,
+    CriterionName,
+    CriterionState,
+    Leg,
+    LegFacts,
+    ReplayVerdict,
+    RolloutCriterion,
+)
 
 ORDER = ("mem0", "neo4j", "mongo", "files", "sqlite")  # of the contract; those that it does not have are last
 LEG_DAYS = WINDOW_DAYS  # "one week of measurement at least per leg"

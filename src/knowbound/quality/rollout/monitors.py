@@ -18,17 +18,18 @@ from knowbound.kms.quality_log import QualityLog
 from knowbound.kms.search.ranking import quality_is_on
 from knowbound.quality.rollout.legs import is_too_slow
 from knowbound.quality.rollout.replay import weights_of
-from knowbound.stats.effective import (
+from knowbound.stats.quality import STOP_LIMIT_MS, p95_ms, sum_of_days, window
+from knowbound.stats.rollout import (
     MOST_RATIO,
     MOST_REVERSED,
+    FailureMode,
+    Monitor,
     Reinforcement,
     demotions,
     false_demotions,
     reinforcement,
     scores_of,
 )
-from knowbound.stats.quality import STOP_LIMIT_MS, p95_ms, sum_of_days, window
-from knowbound.stats.rollout import FailureMode, Monitor
 
 DEMOTION_DAYS = 30  # of demotions that are looked at
 _EXPIRY_DAYS = 1  # that the removal of a turn may be late: a TTL index works in the background

@@ -36,7 +36,6 @@ from knowbound.quality.rollout.legs import (
 from knowbound.quality.rollout.monitors import is_self_reinforcing, monitor_input, monitors
 from knowbound.quality.rollout.replay import replay, weights_of, write_effective
 from knowbound.quality.rollup import roll_up
-from knowbound.stats.effective import demotions, false_demotions
 from knowbound.stats.quality import RANKING_LIMIT_MS, QualityMetric, day_before, item_rates, sum_of_days, window
 from knowbound.stats.rate import Rate
 from knowbound.stats.rollout import (
@@ -52,6 +51,8 @@ from knowbound.stats.rollout import (
     RolloutEvent,
     RolloutState,
     RolloutStatus,
+    demotions,
+    false_demotions,
 )
 from knowbound.text.clock import utc_now
 

@@ -19,9 +19,8 @@ from contextlib import closing
 import msgspec
 
 from knowbound.config import Settings
-from knowbound.core.item import Item
+from knowbound.core.item import Item, is_version_of
 from knowbound.core.quality import CONTRACT, DayRollup, ItemVerdict, Metric, QualityScores, QualityTurn, Weights
-from knowbound.core.same_content import is_version_of
 from knowbound.injection.log import AT_START, CHOSE_AT_ONCE, InjectionRecord, read_log
 from knowbound.injection.prompt import CONTEXT_IS_GONE
 from knowbound.kms.changes import Correction
@@ -30,8 +29,15 @@ from knowbound.kms.index.entry import effective_of, with_effective
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.quality_log import QualityLog
 from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem, rank, relevant
-from knowbound.stats.effective import effective_confidence, scores_of
-from knowbound.stats.rollout import Ranker, Ranking, ReplayResult, TurnPair, metric_change
+from knowbound.stats.rollout import (
+    Ranker,
+    Ranking,
+    ReplayResult,
+    TurnPair,
+    effective_confidence,
+    metric_change,
+    scores_of,
+)
 from knowbound.text.clock import utc_now
 
 _BY = "knowbound"

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from knowbound.core.bundle import is_ours
+from knowbound.core.item import is_version_of
 from knowbound.core.quality import (
     EXCERPT,
     LONGEST_TEXT,
@@ -25,7 +26,6 @@ from knowbound.core.quality import (
     QualityTurn,
     TurnEnding,
 )
-from knowbound.core.same_content import is_version_of
 from knowbound.core.trace import LOOKUPS, MISSES, Injection, Outcome, ToolCall
 from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord
 from knowbound.injection.shadow import SHADOW

@@ -370,6 +370,9 @@ def test_a_provider_that_did_not_see_a_session_is_not_asked_about_it(shop: Shop)
     ("text", "commands"),
     [
         ("Always run `make lint` before you commit.", [("make", "lint")]),
+        ("Run `make lint` and `make test` before you commit.", [("make", "lint"), ("make", "test")]),
+        ("Run `make a`, `make b`, and then `make c` before you commit.", [("make", "a"), ("make", "b"), ("make", "c")]),
+        ("Run `make lint` or `make test` before you commit.", []),
         ("Run `make lint` before you commit, if you touched Go.", []),
         ("Prefer short names.", []),
     ],

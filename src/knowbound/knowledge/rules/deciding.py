@@ -21,6 +21,8 @@ _SPAN = re.compile(r"`([^`\n]{2,80})`")
 _PROGRAM = re.compile(r"[a-z][\w.+-]*$")
 _CALL = re.compile(r"[(){}<>]")
 _RUN = re.compile(r"\b(?:run|execute|runs|running)\b[^.;`]{0,80}(?=`)", re.IGNORECASE)
+_AND_ALSO = re.compile(r"\s*(?:,|&|\+|,?\s*(?:and|then|and then|followed by))\s*(?=`)")
+_EITHER = re.compile(r"`,?\s*or\s*`")
 _AT_COMMIT = re.compile(r"\bbefore (?:\w+ ){0,3}(?:commit|push)|\b(?:pre-?commit|commits?:)", re.IGNORECASE)
 _AT_END = re.compile(
     r"\b(?:after|following) (?:each|every|any|all|making|your|code|the)\b[^.;]{0,30}\b(?:chang|edit|modif|implement)\w*"
@@ -114,11 +116,17 @@ def required_runs(rule: Rule) -> list[tuple[str, ...]]:
 
 
 def _required_commands(text: str) -> list[str]:
-    """Return the commands as they are written."""
-    if not (_AT_COMMIT.search(text) or _AT_END.search(text)) or _FORBIDS.search(text):
+    """Return the commands as they are written: all of "run `a` and `b`", none of "run `a` or `b`"."""
+    if _EITHER.search(text) or not (_AT_COMMIT.search(text) or _AT_END.search(text)) or _FORBIDS.search(text):
         return []
-    spans = (_SPAN.match(text, found.end()) for found in _RUN.finditer(text))
-    return [span[1] for span in spans if span is not None and _words_of(span[1])]
+    required = []
+    for found in _RUN.finditer(text):
+        span = _SPAN.match(text, found.end())
+        while span is not None:
+            required.append(span[1])
+            joined = _AND_ALSO.match(text, span.end())
+            span = _SPAN.match(text, joined.end()) if joined else None
+    return [command for command in required if _words_of(command)]
 
 
 def _words_of(text: str) -> tuple[str, ...]:

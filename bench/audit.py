@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 from bench.labels import SHARED
 from bench.measuring import kappa_words, options, process_ms, rows
+from knowbound.audit.checks import Check
 from knowbound.audit.facts import TurnFacts
 from knowbound.audit.reading import read_session, read_turns
-from knowbound.audit.runs.programs import Check
 from knowbound.core.audit import AuditedTurn, ClaimKind, Diagnosis, Support
 from knowbound.stats.rate import Rate
 from knowbound.traces.sessions import SharedEvents

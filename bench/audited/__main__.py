@@ -18,8 +18,8 @@ import msgspec
 
 from bench.measuring import kappa_words
 from knowbound.audit.asking import AskedTurn, ask_turns
+from knowbound.audit.checks import Check
 from knowbound.audit.reading import ReadTurn, asked_turn, audited_turn, read_turns, take_answer
-from knowbound.audit.runs.programs import Check
 from knowbound.core.audit import AuditedTurn, ClaimKind, Diagnosis
 from knowbound.judge.models.asking import Asker
 from knowbound.stats.rate import Rate

@@ -18,8 +18,7 @@ import msgspec
 
 from knowbound.core.statement import RuleCheck, RuleVerdict
 from knowbound.judge.models.asking import Asker
-from knowbound.knowledge.rules.history import RuleHistory
-from knowbound.knowledge.rules.rules import check_sessions
+from knowbound.knowledge.rules import RuleHistory, check_sessions
 from knowbound.stats.rate import Rate
 from knowbound.traces.turns import sessions_in
 

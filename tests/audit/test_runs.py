@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.audit.runs.results import printed_results
-from knowbound.audit.runs.runs import plan_of, runs_of
+from knowbound.audit.checks import printed_results
+from knowbound.audit.runs import plan_of, runs_of
 from knowbound.core.trace import Outcome, ToolCall, ToolKind
 
 GO = "ok  \tshop/cart\t0.2s\nok  \tshop/tax\t(cached)\n"

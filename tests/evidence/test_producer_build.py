@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Quality, Shows, Strength
+from knowbound.evidence.producers import system
 from knowbound.evidence.producers.build_and_test import NOT_ALLOWED, Build, Tests
 from knowbound.evidence.producers.protocol import Ask, CallLimits, Context
-from knowbound.evidence.producers.systems import system
-from knowbound.evidence.producers.systems.system import UnableError, copy_tree
+from knowbound.evidence.producers.system import UnableError, copy_tree
 
 PASS = "Does the project build and do the tests pass?"
 Q = Quality

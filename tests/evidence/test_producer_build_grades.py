@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Quality, Shows, Strength
+from knowbound.evidence.producers import system
 from knowbound.evidence.producers.build_and_test import grade_build, grade_tests, named_target
 from knowbound.evidence.producers.protocol import Ask
-from knowbound.evidence.producers.systems import system
-from knowbound.evidence.producers.systems.system import Built, OutcomeCounts, read_counts
+from knowbound.evidence.producers.system import Built, OutcomeCounts, read_counts
 
 PASS = "Does the project build and do the tests pass?"
 Q = Quality

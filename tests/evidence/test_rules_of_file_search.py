@@ -13,8 +13,7 @@ from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality, Str
 from knowbound.evidence.investigate import investigate
 from knowbound.evidence.plan import read_plan
 from knowbound.evidence.planner import Collected, corroborated, entries_that_count
-from knowbound.evidence.producers.find import Find
-from knowbound.evidence.producers.grep import Grep
+from knowbound.evidence.producers.grep import Find, Grep
 from knowbound.evidence.producers.passages import PassageSearch
 from knowbound.evidence.producers.protocol import Ask, Context
 from knowbound.evidence.producers.read import Read

@@ -29,7 +29,7 @@ from knowbound.evidence.producers.ci import RunList, Runs, RunView, WorkflowRun,
 from knowbound.evidence.producers.discovery import ManifestScan, Project, TreeScan, grade_discovery
 from knowbound.evidence.producers.git import GitLog, GitStatus
 from knowbound.evidence.producers.protocol import Ask, Context, Producer
-from knowbound.evidence.producers.systems.system import Built, OutcomeCounts, Tested
+from knowbound.evidence.producers.system import Built, OutcomeCounts, Tested
 from knowbound.text.intent import evidence_needed, intent_of
 from tests.evidence.test_producer_git import commit, git
 

@@ -15,9 +15,9 @@ from knowbound.core.statement import Rule, RuleVerdict
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion
 from knowbound.judge.names import JudgeOptions
-from knowbound.knowledge.rules.deciding import check_of, required_runs
-from knowbound.knowledge.rules.history import RuleHistory, is_rule, lines_of
-from knowbound.knowledge.rules.rules import RulesFound, check_rules, check_sessions
+from knowbound.knowledge.deciding import check_of, required_runs
+from knowbound.knowledge.rules import RuleHistory, RulesFound, check_rules, check_sessions
+from knowbound.knowledge.statements import is_rule, lines_of
 from knowbound.traces.turns import sessions_in
 from tests.lessons.shop import Shop, make_shop
 from tests.transcripts import Transcript
@@ -301,7 +301,7 @@ def test_a_second_run_comes_from_the_store(shop: Shop, monkeypatch: pytest.Monke
     shop.write("CLAUDE.md", f"# Shop\n\n{AT_END}\n")
     shop.session(edit)
     first = check_rules([shop.traces], shop.settings(), root_is_given=True)
-    monkeypatch.setattr("knowbound.knowledge.rules.rules.check_sessions", None)
+    monkeypatch.setattr("knowbound.knowledge.rules.check_sessions", None)
     assert check_rules([shop.traces], shop.settings(), root_is_given=True) == first
 
 

@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-from knowbound.audit.runs.runs import Run, command_of, plan_of, runs_of
+from knowbound.audit.runs import Run, command_of, plan_of, runs_of
 from knowbound.core.paths import CODE, extension
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolCall, ToolKind
 from knowbound.traces.calls.tools import NEW_KEYS, OLD_KEYS, first_text

@@ -11,13 +11,20 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from knowbound import __version__
-from knowbound.audit.claims.answer import Answer, Checked, answer_of
-from knowbound.audit.claims.exact import command_claims, complaint, contradicted_by_user, git_claims
-from knowbound.audit.claims.success import last_failures, left_out, success_claims
-from knowbound.audit.diagnosis import NOT_FINAL, TurnSigns, diagnose, next_step, why_unanswered
-from knowbound.audit.evidence import best_entries, evidence_of
+from knowbound.audit.answer import Answer, Checked, answer_of
+from knowbound.audit.checks import Ended
+from knowbound.audit.diagnosis import (
+    NOT_FINAL,
+    TurnSigns,
+    best_entries,
+    diagnose,
+    evidence_of,
+    next_step,
+    why_unanswered,
+)
+from knowbound.audit.exact import command_claims, complaint, contradicted_by_user, git_claims
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
-from knowbound.audit.runs.results import Ended
+from knowbound.audit.success import last_failures, left_out, success_claims
 from knowbound.core.audit import (
     BY_RULES,
     SUCCESS,

@@ -13,12 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from knowbound.audit.claims.answer import Answer, read_answer
-from knowbound.audit.claims.exact import command_claims
-from knowbound.audit.claims.success import left_out, success_claims
+from knowbound.audit.answer import Answer, read_answer
+from knowbound.audit.checks import Check, Ended
+from knowbound.audit.exact import command_claims
 from knowbound.audit.facts import SessionView, TurnFacts, covers, facts_of
-from knowbound.audit.runs.programs import Check
-from knowbound.audit.runs.results import Ended
+from knowbound.audit.success import left_out, success_claims
 from knowbound.config import Settings
 from knowbound.core.audit import SUCCESS, UNSUPPORTED, Claim, FindingCode
 from knowbound.text.printable import whole_words

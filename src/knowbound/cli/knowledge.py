@@ -113,7 +113,7 @@ def rules_command(
     commits, pushes, files to read first. A model that you allowed decides the rest from a shortened record of each
     session, one question a session, with a quotation; without one those cases are counted as undecided.
     """
-    from knowbound.knowledge.rules.rules import check_rules
+    from knowbound.knowledge.rules import check_rules
     from knowbound.report.knowledge import render_rules
 
     settings = options.settings_of(root)

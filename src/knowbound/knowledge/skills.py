@@ -19,10 +19,9 @@ from knowbound.config import Settings
 from knowbound.core.signal import Findings, Status
 from knowbound.core.statement import CheckedStatement, Rule, SkillCheck, SkillProblem, Truth
 from knowbound.errors import InputError
+from knowbound.knowledge.deciding import begins_with, forbidden_commands
 from knowbound.knowledge.lint import knowledge_files, lint
-from knowbound.knowledge.rules.deciding import begins_with, forbidden_commands
-from knowbound.knowledge.rules.history import is_rule, lines_of
-from knowbound.knowledge.statements import statements_of
+from knowbound.knowledge.statements import is_rule, lines_of, statements_of
 from knowbound.store.observed import Observed
 from knowbound.text.printable import estimated_tokens
 from knowbound.text.stems import stem

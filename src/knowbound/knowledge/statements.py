@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 
-from knowbound.core.statement import Statement
+from knowbound.core.statement import Rule, Statement
 
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*([\w+-]*)")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$")
@@ -197,3 +197,76 @@ def _drawn(file: str, first: int, lines: list[str], heading: str) -> Iterator[St
         if name.strip("│|… ."):
             path = _path_below(trail, start, name)
             yield Statement(file, number, number, line.strip("│ \t"), path=path, heading=heading)
+
+
+# Statements that may be rules
+
+_LONGEST = 600  # characters of a rule
+_ORDERS = re.compile(
+    r"\b(?:must|never|always|should|shall|do not|don['’]t|avoid|prefer|ensure|make sure|mandatory|required|forbidden|"
+    r"not allowed|prohibited|only use|use only|no exceptions|instead of|rather than|before (?:commit|push|mak|start|"
+    r"edit|finish|complet|submitt|open|merg)\w*|必须|不要|禁止|始终|总是|务必|应该|不得)",
+    re.IGNORECASE,
+)
+# Verbs that begin an order; a heading or a description begins with a noun.
+_VERBS = re.compile(
+    r"(?:add|adhere|apply|ask|assume|begin|break|bump|call|catch|check|choose|clean|clear|close|commit|confirm|consult|"
+    r"create|declare|define|delete|describe|do|document|encrypt|escape|explain|export|extract|favou?r|file|find|fix|"
+    r"follow|format|generate|group|handle|hand|implement|import|include|inject|inherit|inline|keep|leave|limit|lint|load|"
+    r"log|look|match|merge|minimi[sz]e|mock|name|never|note|omit|open|organi[sz]e|parametri[sz]e|place|plan|prefix|"
+    r"preserve|provide|prune|pull|push|put|raise|read|rebuild|re-?generate|rely|remember|remove|rename|replace|report|"
+    r"resolve|respect|restart|return|reuse|review|run|search|separate|set|ship|skip|sort|split|start|stop|store|test|"
+    r"throw|track|treat|try|update|use|validate|verify|wait|work|wrap|write)\b",
+    re.IGNORECASE,
+)
+_HEADED = re.compile(r"\b(?:never|always|do not|don['’]t|must)\b", re.IGNORECASE)
+_RULE_BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+_SIGNS = re.compile(r"[*_`~]{1,3}")
+_RULE_LABEL = re.compile(r"^[^\w]*(?:[^:.]{2,60}:\s+)?")  # "**Tests**: run them"
+_ADVERB = re.compile(r"^(?:please|also|then|finally|first|next)\s+", re.IGNORECASE)
+_LATIN = re.compile(r"[A-Za-z]")
+_NO = re.compile(r"^No (?!one\b|longer\b|doubt\b)[\w`@]")
+_OF_RULES = re.compile(
+    r"\b(?:rules?|conventions?|guidelines?|requirements?|mandatory|critical|must|principles?|do|don['’]ts?|avoid|"
+    r"best practices|workflow)\b|правил|规则|规范|约定",
+    re.IGNORECASE,
+)  # headings of sections whose bullets are rules
+_FEWEST_WORDS = 3
+
+
+def lines_of(file: str, text: str) -> list[Rule]:
+    """Return the statements of a file that may be rules, in order: those of one line together, with its commands."""
+    found: list[Rule] = []
+    leads = False  # the last line ends with a colon: the lines of code after it belong to it
+    for line, group in groupby(statements_of(file, text), key=lambda statement: statement.line):
+        statements = list(group)
+        if all(statement.is_code for statement in statements):
+            if leads:
+                last = found[-1]
+                commands = "".join(f" `{statement.text.split(' #')[0].strip()}`" for statement in statements)
+                found[-1] = Rule(file, last.line, (last.text + commands)[:_LONGEST], last.heading)
+            continue
+        statements = [statement for statement in statements if not statement.is_code and not statement.path]
+        words = " ".join(statement.text for statement in statements)
+        if statements:
+            found.append(Rule(file, line, words[:_LONGEST], statements[0].heading))
+        leads = bool(statements) and words.rstrip("*_ ").endswith(":")
+    return found
+
+
+def is_rule(line: Rule) -> bool:
+    """Report whether a line orders or forbids something, by its words; a bullet does in a section of rules."""
+    text, heading = line.text, line.heading
+    plain = _SIGNS.sub("", _RULE_BULLET.sub("", text)).strip()
+    if plain.startswith("|") or plain.endswith("?"):
+        return False
+    if plain.startswith("#"):
+        return bool(_HEADED.search(plain))
+    is_listed = bool(_RULE_BULLET.match(text)) and bool(_OF_RULES.search(heading))
+    if len(plain.split()) < _FEWEST_WORDS and not is_listed:
+        return False
+    beginnings = (plain, _RULE_LABEL.sub("", plain), *(part.lstrip() for part in plain.split(",")[1:]))
+    is_order = any(_VERBS.match(_ADVERB.sub("", start)) or _NO.match(start) for start in beginnings)
+    is_foreign = len(_LATIN.findall(plain)) * 2 < sum(map(str.isalpha, plain))  # no words that rules could read
+    is_listed = is_listed or (is_foreign and bool(_RULE_BULLET.match(text)))
+    return is_listed or is_order or bool(_ORDERS.search(plain))

@@ -25,8 +25,8 @@ from knowbound.core.statement import Rule
 from knowbound.judge.choice import judge_for
 from knowbound.judge.prompts import load_prompt
 from knowbound.judge.registry import asker_for
-from knowbound.knowledge.rules.deciding import forbidden_commands, required_runs
-from knowbound.knowledge.rules.rules import RulesFound
+from knowbound.knowledge.deciding import forbidden_commands, required_runs
+from knowbound.knowledge.rules import RulesFound
 from knowbound.lessons.proposing import clean_line
 from knowbound.patching import FilePatch, read_below
 from knowbound.report.knowledge import RuleSummary, summaries

@@ -27,7 +27,7 @@ from knowbound.gaps.stored import Filters
 from knowbound.kms.pieces import claude_project
 from knowbound.kms.team_results import publish_review
 from knowbound.knowledge.lint import items_stamp, lint_project
-from knowbound.knowledge.rules.rules import RulesFound, check_rules
+from knowbound.knowledge.rules import RulesFound, check_rules
 from knowbound.lessons.kept import failed_commands, failed_lookups, watched
 from knowbound.lessons.learn import Learned, learn
 from knowbound.report.model import ReviewFigures

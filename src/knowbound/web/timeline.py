@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from knowbound.audit.claims.answer import answer_of
-from knowbound.audit.runs.runs import runs_of
+from knowbound.audit.answer import answer_of
+from knowbound.audit.runs import runs_of
 from knowbound.core.audit import AuditedTurn, Claim, Support
 from knowbound.core.quality import ItemVerdict
 from knowbound.core.trace import MISSES, Outcome, Step, ToolCall, ToolKind

@@ -30,11 +30,11 @@ from dataclasses import dataclass
 
 from knowbound.codebase.manifests import Inventory, known_manifest, take_inventory
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, Shows
+from knowbound.evidence.producers.compiled import Cargo, CMake, Make
 from knowbound.evidence.producers.discovery import PROJECT, scan_tree
 from knowbound.evidence.producers.protocol import BUILD, TEST, Ask, Context, Producer
-from knowbound.evidence.producers.systems.compiled import Cargo, CMake, Make
-from knowbound.evidence.producers.systems.scripted import Npm, Python
-from knowbound.evidence.producers.systems.system import Built, System, Tested, UnableError, Workspace, workspace
+from knowbound.evidence.producers.scripted import Npm, Python
+from knowbound.evidence.producers.system import Built, System, Tested, UnableError, Workspace, workspace
 from knowbound.text.printable import counted, listed, one_line
 from knowbound.text.stop_words import STOP_WORDS
 

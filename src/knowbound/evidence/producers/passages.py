@@ -23,7 +23,7 @@ from knowbound.codebase.tree_search import RankedPassage, WantedWord, wanted_wor
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import is_changelog, language_of, source_rank
 from knowbound.evidence.plan import Term, TermKind
-from knowbound.evidence.producers.find import files_named
+from knowbound.evidence.producers.grep import files_named
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context, Producer
 from knowbound.text.printable import counted, listed
 from knowbound.text.terms import split_words

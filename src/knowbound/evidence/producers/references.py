@@ -13,7 +13,7 @@ from knowbound.codebase.tree import SourceTree, TextMatch
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import source_rank
 from knowbound.evidence.plan import Focus, Term, TermKind
-from knowbound.evidence.producers.find import files_named
+from knowbound.evidence.producers.grep import files_named
 from knowbound.evidence.producers.protocol import SEARCH, Ask, Context, Producer
 from knowbound.text.printable import counted
 from knowbound.text.terms import glued, split_words

@@ -19,7 +19,7 @@ from knowbound.kms.index.entry import effective_of
 from knowbound.kms.listing import ItemFilter, items_page, predecessors_of
 from knowbound.kms.opening import open_quality_log
 from knowbound.knowledge.lint import ITEM
-from knowbound.knowledge.rules.rules import RulesFound
+from knowbound.knowledge.rules import RulesFound
 from knowbound.language import say, translated
 from knowbound.patching import read_below
 from knowbound.report.gaps.figures import rate_figure

@@ -1,11 +1,14 @@
-"""`rules` from beginning to end: the newest sessions of a project, and which of its rules each of them obeyed."""
+"""`rules` from beginning to end: the newest sessions of a project, and which of its rules each of them obeyed.
+
+The rules are those of the knowledge files on the day of a session, on its branch if the repository has it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,10 +24,12 @@ from knowbound.core.statement import Rule, RuleCheck, RuleFinding, RuleVerdict
 from knowbound.errors import InputError
 from knowbound.gaps.observe import observe
 from knowbound.gaps.stored import Filters, project_of_root
+from knowbound.git import run_git
 from knowbound.judge.choice import may_see
-from knowbound.knowledge.rules.asking import AskedSession, ask_sessions, which_are_rules
-from knowbound.knowledge.rules.deciding import SessionCheck, check_of
-from knowbound.knowledge.rules.history import RuleHistory
+from knowbound.knowledge.deciding import SessionCheck, check_of
+from knowbound.knowledge.lint import knowledge_files, loaded_files
+from knowbound.knowledge.rule_questions import AskedSession, ask_sessions, which_are_rules
+from knowbound.knowledge.statements import is_rule, lines_of
 from knowbound.report.model import ObserveReport
 from knowbound.store.observed import Observed
 from knowbound.store.screens import Screens
@@ -207,3 +212,93 @@ def _ask(
 def _is_for_model(check: RuleCheck) -> bool:
     """Report whether nobody has decided yet."""
     return not check.finding.by
+
+
+_SECONDS, _BYTES, _LARGEST = 20.0, 4 << 20, 1_000_000
+# Skills, sub-agents and commands are loaded when they are called: they give no rules for every session.
+_ON_CALL = ("/skills/", "/agents/", "/commands/")
+_CLAUDE = re.compile(r"(?:^|/)claude(?:\.local)?\.md$|(?:^|/)\.claude/rules/", re.IGNORECASE)
+_AGENTS = re.compile(r"(?:^|/)AGENTS\.md$")
+_OF_AGENT = {
+    "claude-code": _CLAUDE,
+    "codex": _AGENTS,
+    "gemini-cli": re.compile(r"(?:^|/)GEMINI\.md$"),
+    "copilot-cli": re.compile(r"(?:^|/)AGENTS\.md$|(?:^|/)copilot-instructions\.md$"),
+}
+
+
+class RuleHistory:
+    """The rules of a project by day. Without history, the files as they are now count for every session."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.is_rule: Callable[[Rule], bool] = is_rule  # by words, until a model has said which lines are rules
+
+    def at(self, time: str, branch: str = "", agent: str = "", touched: Iterable[str] = ()) -> list[Rule]:
+        """Return the rules that a session of a moment (ISO, UTC; "" for now) was given.
+
+        Agents load the files of their own client; one in a folder only if the session works in that folder.
+        """
+        return [line for line in self.lines_at(time, branch, agent, touched) if self.is_rule(line)]
+
+    def lines_at(self, time: str, branch: str = "", agent: str = "", touched: Iterable[str] = ()) -> list[Rule]:
+        """Return every line that may be a rule of a session."""
+        lines = self._of_commit(self._commit(branch, time[:19]) if time else "")
+        folders = {folder for path in touched for folder in _folders_above(path)}
+        return [line for line in lines if _is_loaded(line.file, agent) and _folder_of(line.file) in (*folders, "")]
+
+    @lru_cache(maxsize=512)  # noqa: B019  (one history lives as long as a command)
+    def _commit(self, branch: str, time: str) -> str:
+        """Return the last commit of the branch before that moment; "" if there is no history that long."""
+        for ref in (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}", "HEAD") if branch else ("HEAD",):
+            given = ("rev-list", "-1", f"--before={time}Z", "--end-of-options", ref, "--")
+            ran = run_git(self.root, *given, seconds=_SECONDS, output_bytes=200)
+            if ran.code == 0 and (found := ran.out.decode("ascii", "replace").strip()):
+                return found
+        return ""
+
+    @lru_cache(maxsize=512)  # noqa: B019
+    def _of_commit(self, commit: str) -> list[Rule]:
+        """Return the lines of the knowledge files of a commit, or of the files as they are now for ""."""
+        if not commit:
+            checkout = Checkout(self.root)
+            files = _every_session(knowledge_files(checkout))
+            return [rule for path in files for rule in lines_of(path, checkout.text(path))]
+        found: list[Rule] = []
+        for path, blob in self._blobs(commit):
+            found += self._of_blob(path, blob)
+        return found
+
+    def _blobs(self, commit: str) -> list[tuple[str, str]]:
+        """Return the knowledge files of a commit with their blobs."""
+        ran = run_git(self.root, "ls-tree", "-r", "-z", commit, seconds=_SECONDS, output_bytes=64 << 20)
+        rows = (row.partition("\t") for row in ran.out.decode("utf-8", "replace").split("\0") if row)
+        blobs = {path: meta.split()[2] for meta, _, path in rows if meta.startswith("100")}
+        return [(path, blobs[path]) for path in _every_session(loaded_files(blobs))]
+
+    @lru_cache(maxsize=512)  # noqa: B019
+    def _of_blob(self, path: str, blob: str) -> list[Rule]:
+        ran = run_git(self.root, "cat-file", "blob", blob, seconds=_SECONDS, output_bytes=_LARGEST)
+        return lines_of(path, ran.out.decode("utf-8", "replace")) if ran.code == 0 and not ran.cut else []
+
+
+def _every_session(files: Iterable[str]) -> list[str]:
+    return [file for file in files if not any(part in f"/{file}" for part in _ON_CALL)]
+
+
+def _is_loaded(file: str, agent: str) -> bool:
+    """Report whether an agent loads a file by itself; of unknown agents every file counts."""
+    name = _OF_AGENT.get(agent)
+    return name is None or bool(name.search(file))
+
+
+def _folder_of(file: str) -> str:
+    """Return the folder whose work a file is for; "" for the whole project."""
+    parts = file.split("/")[:-1]
+    own = next((at for at, part in enumerate(parts) if part.startswith(".")), len(parts))
+    return "/".join(parts[:own])
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path

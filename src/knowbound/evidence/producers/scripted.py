@@ -13,8 +13,8 @@ import msgspec
 
 from knowbound.codebase.manifests import has_test_script, take_inventory
 from knowbound.core.paths import extension, extensions_of, is_test
-from knowbound.evidence.producers.systems.compiled import refuse_far_reaching
-from knowbound.evidence.producers.systems.system import (
+from knowbound.evidence.producers.compiled import refuse_far_reaching
+from knowbound.evidence.producers.system import (
     Built,
     OutcomeCounts,
     System,

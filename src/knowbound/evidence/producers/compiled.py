@@ -8,7 +8,7 @@ import shutil
 import msgspec
 
 from knowbound.core.evidence import Place
-from knowbound.evidence.producers.systems.system import (
+from knowbound.evidence.producers.system import (
     Built,
     OutcomeCounts,
     System,

@@ -9,8 +9,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from knowbound.audit.claims import words
-from knowbound.audit.claims.answer import Answer, AnswerSentence, Checked, checked
+from knowbound.audit.answer import (
+    ALL_GREEN,
+    ALL_TESTS,
+    BARE_DONE,
+    BEHAVES,
+    BY_THEMSELVES,
+    CHANGED,
+    CI,
+    CLAIMS,
+    COUNTED,
+    DONE,
+    MAY_BE_DONE,
+    MAY_CLAIM,
+    NUMBER,
+    OTHERS,
+    SHARE,
+    VERIFIED,
+    WANTED,
+    WORKS,
+    Answer,
+    AnswerSentence,
+    Checked,
+    checked,
+    is_negated,
+    mentions_failure,
+)
+from knowbound.audit.checks import Check, Ended
 from knowbound.audit.facts import (
     Edit,
     GitAct,
@@ -21,9 +46,7 @@ from knowbound.audit.facts import (
     is_test,
     short_name,
 )
-from knowbound.audit.runs.programs import Check
-from knowbound.audit.runs.results import Ended
-from knowbound.audit.runs.runs import Run
+from knowbound.audit.runs import Run
 from knowbound.core.audit import ClaimKind, FindingCode, Support
 
 KINDS = {
@@ -46,10 +69,10 @@ _NEEDED = {
 def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
     """The claims of success in an answer, checked."""
     says_failure = any(run.ended is Ended.FAILED for run in view.runs) and any(
-        words.mentions_failure(statement) for statement in answer.statements
+        mentions_failure(statement) for statement in answer.statements
     )
     for one in answer.statements:
-        if one.is_open or not words.MAY_CLAIM.search(one.low):
+        if one.is_open or not MAY_CLAIM.search(one.low):
             continue
         for name in _subjects(one):
             yield _checked(name, one, answer, facts, view, says_failure)
@@ -61,15 +84,15 @@ def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
 def _subjects(one: AnswerSentence) -> list[str]:
     """Return the subjects that a sentence says to be good: tests, lint, types, build; nothing if it is negated."""
     text = one.low
-    if one.is_cell and not words.NUMBER.search(text):
+    if one.is_cell and not NUMBER.search(text):
         return []
-    if (words.is_negated(text) and not words.OTHERS.search(text)) or words.WANTED.search(text):
+    if (is_negated(text) and not OTHERS.search(text)) or WANTED.search(text):
         return []
-    if any(part != whole for part, whole in words.SHARE.findall(text)):
+    if any(part != whole for part, whole in SHARE.findall(text)):
         return []
-    found = [name for name, pattern in words.CLAIMS.items() if pattern.search(text)]
-    found += [name for name, pattern in words.BY_THEMSELVES.items() if pattern.search(text) and name not in found]
-    if words.ALL_GREEN.search(text) and not found:
+    found = [name for name, pattern in CLAIMS.items() if pattern.search(text)]
+    found += [name for name, pattern in BY_THEMSELVES.items() if pattern.search(text) and name not in found]
+    if ALL_GREEN.search(text) and not found:
         return ["checks"]
     return [name for name in found if name != "checks" or len(found) == 1]
 
@@ -82,7 +105,7 @@ def _checked(
     def say(support: Support, why: str, code: FindingCode | None = None, line: int = 0) -> Checked:
         return checked(one.text, kind, support, why, line=line or answer.line, code=code)
 
-    if words.CI.search(one.low) or (name == "checks" and _looks_at_ci(facts) and not view.runs):
+    if CI.search(one.low) or (name == "checks" and _looks_at_ci(facts) and not view.runs):
         if ci := _looks_at_ci(facts):
             return say(Support.SUPPORTED, "what CI says was looked at", line=ci.line)
         return say(Support.NOT_CHECKABLE, "it is about CI")
@@ -93,7 +116,7 @@ def _checked(
     passed = [run for run in after if run.ended is Ended.PASSED]
     if failing:
         bad = failing[-1]
-        if words.OTHERS.search(one.low) and not bad.passed:
+        if OTHERS.search(one.low) and not bad.passed:
             why = f"{bad.tool} failed and printed no other result"
             return say(Support.UNSEEN, why, FindingCode.RESULT_NOT_SHOWN, bad.line)
         if says_failure:
@@ -112,7 +135,7 @@ def _checked(
         return say(Support.NOT_CHECKABLE, facts.doubt or "the session is longer than what was kept of it")
     if any(act.verb.startswith("gh ") for act in facts.gits):
         return say(Support.NOT_CHECKABLE, "it may be about what CI or a review says")
-    asks = words.CLAIMS["tests"].search  # a plan that asks for green tests says nothing about them
+    asks = CLAIMS["tests"].search  # a plan that asks for green tests says nothing about them
     if not facts.edits and asks(one.low) and asks(view.prompt.lower()):
         return say(Support.NOT_CHECKABLE, "the user said so")
     if view.last_act > (edit.order if edit is not None else 0):
@@ -131,9 +154,9 @@ def _looks_at_ci(facts: TurnFacts) -> GitAct | None:
 def _passed(name: str, one: AnswerSentence, edit: Edit | None, passed: list[Run], kind: ClaimKind) -> Checked:
     """Return the claim as supported, if what passed is what the sentence speaks of."""
     whole = [run for run in passed if not run.is_filtered]
-    numbers = {int(text.replace(",", "")) for text in words.NUMBER.findall(one.low)}
+    numbers = {int(text.replace(",", "")) for text in NUMBER.findall(one.low)}
     counted = {run.passed for run in passed if run.passed is not None}
-    if name == "tests" and not whole and words.ALL.search(one.low) and not numbers & counted:
+    if name == "tests" and not whole and ALL_TESTS.search(one.low) and not numbers & counted:
         why, code = f"{passed[-1].tool} ran a part of the tests", FindingCode.PARTIAL_RUN
         if edit is not None and all(is_of_other_file(run, edit) for run in passed):
             why, code = f"{passed[-1].tool} ran tests of other files alone", FindingCode.CHECK_MISSES_CHANGE
@@ -161,9 +184,9 @@ def still_failing(runs: list[Run]) -> list[Run]:
 def _done(answer: Answer, facts: TurnFacts, view: SessionView, says_failure: bool) -> Iterator[Checked]:
     """Done, fixed, works: of code it needs a check after the edit; of documentation the edit is enough."""
     for one in answer.statements:
-        if one.is_open or not words.MAY_BE_DONE.search(one.low):
+        if one.is_open or not MAY_BE_DONE.search(one.low):
             continue
-        if (words.DONE.search(one.low) or words.VERIFIED.search(one.low)) and not words.is_negated(one.low):
+        if (DONE.search(one.low) or VERIFIED.search(one.low)) and not is_negated(one.low):
             yield _done_checked(one, answer, facts, view, says_failure)
             break
     yield from _behaves(answer, facts, view)
@@ -175,7 +198,7 @@ def _behaves(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Ch
     if edit is None or facts.doubt or any(run.order > edit.order for run in view.runs) or view.last_act > edit.order:
         return
     for one in answer.statements:
-        if not one.is_open and words.BEHAVES.search(one.low) and not words.is_negated(one.low):
+        if not one.is_open and BEHAVES.search(one.low) and not is_negated(one.low):
             yield unchecked_edit(one, edit)
             return
 
@@ -183,7 +206,7 @@ def _behaves(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Ch
 def _described(answer: Answer, facts: TurnFacts) -> Iterator[Checked]:
     """Yield the first change that the answer reports, supported by the successful edit or command."""
     for one in answer.statements:
-        if not one.is_open and words.CHANGED.search(one.low):
+        if not one.is_open and CHANGED.search(one.low):
             acted = facts.edits or facts.gits or facts.acts
             support = Support.SUPPORTED if acted else Support.NOT_CHECKABLE
             why = (
@@ -239,7 +262,7 @@ def _done_checked(
 def unchecked_edit(one: AnswerSentence, edit: Edit) -> Checked:
     """Code was edited and nothing was run. "Fixed", "works", "verified" need a run; "done" says that it was edited."""
     path = short_name(edit)
-    if words.VERIFIED.search(one.low) or words.WORKS.search(one.low) or words.BEHAVES.search(one.low):
+    if VERIFIED.search(one.low) or WORKS.search(one.low) or BEHAVES.search(one.low):
         why = f"nothing was run after {path} was edited"
         code = FindingCode.SUCCESS_WITHOUT_RUN
         return checked(one.text, ClaimKind.DONE, Support.UNSEEN, why, line=edit.line, code=code)
@@ -249,7 +272,7 @@ def unchecked_edit(one: AnswerSentence, edit: Edit) -> Checked:
         Support.NOT_CHECKABLE,
         f"{path} was edited, and nothing was run",
         line=edit.line,
-        important=not words.BARE.search(one.low),
+        important=not BARE_DONE.search(one.low),
     )
 
 
@@ -266,9 +289,9 @@ def wrong_counts(answer: Answer, view: SessionView) -> Iterator[Checked]:
         return
     most = sum((run.passed or 0) + run.failed for run in known)
     for one in answer.statements:
-        if one.is_open or not words.CLAIMS["tests"].search(one.low):
+        if one.is_open or not CLAIMS["tests"].search(one.low):
             continue
-        said = {int((first or second).replace(",", "")) for first, second in words.COUNTED.findall(one.low)}
+        said = {int((first or second).replace(",", "")) for first, second in COUNTED.findall(one.low)}
         if not said or said & counts:
             continue
         is_more = min(said) > most and not view.unseen_agents
@@ -287,7 +310,7 @@ def left_out(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Ch
     if not failed or answer.text.rstrip(" *_`\n").endswith("?"):
         return
     run = failed[-1]
-    if any(words.mentions_failure(statement, run.tool.split()[0]) for statement in answer.statements):
+    if any(mentions_failure(statement, run.tool.split()[0]) for statement in answer.statements):
         return
     reported = next((statement for statement in answer.statements if _reports(statement, run)), None)
     if reported is not None:
@@ -314,9 +337,9 @@ def last_failures(facts: TurnFacts) -> list[Run]:
 def _reports(one: AnswerSentence, failed: Run) -> bool:
     """Report whether a sentence says that work is done or good, and names no other check alone."""
     text = one.low
-    if one.is_open or one.is_cell or words.is_negated(text):
+    if one.is_open or one.is_cell or is_negated(text):
         return False
-    named = [name for name, pattern in words.CLAIMS.items() if pattern.search(text)]
+    named = [name for name, pattern in CLAIMS.items() if pattern.search(text)]
     if named:
         return any(KINDS[name] & failed.kinds for name in named)
-    return bool(words.DONE.search(text) or words.CHANGED.search(text) or words.VERIFIED.search(text))
+    return bool(DONE.search(text) or CHANGED.search(text) or VERIFIED.search(text))

@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from knowbound.audit.claims import words
-from knowbound.audit.claims.answer import Answer, AnswerSentence, Checked, checked
-from knowbound.audit.claims.success import still_failing
+from knowbound.audit.answer import CI, VERIFIED, WORKS, Answer, AnswerSentence, Checked, checked, says_failure
+from knowbound.audit.checks import Check, Checking, Ended
 from knowbound.audit.facts import SessionView, TurnFacts, short_name
-from knowbound.audit.runs.programs import Check, Checking
-from knowbound.audit.runs.results import Ended
-from knowbound.audit.runs.runs import plan_of
+from knowbound.audit.runs import plan_of
+from knowbound.audit.success import still_failing
 from knowbound.core.audit import SUCCESS, ClaimKind, FindingCode, Support
 from knowbound.text.printable import short_line
 
@@ -156,7 +154,7 @@ def command_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
 
 def _claims_success(statement: AnswerSentence, is_listed: bool) -> bool:
     """Report whether a sentence says that its commands ran here and passed; a listed command needs no such word."""
-    if words.says_failure(statement.low) or _NOT_RUN.search(statement.low) or words.CI.search(statement.low):
+    if says_failure(statement.low) or _NOT_RUN.search(statement.low) or CI.search(statement.low):
         return False
     return is_listed or bool(_GOOD.search(statement.low) or _CHECKED_WITH.search(statement.low))
 
@@ -238,7 +236,7 @@ def contradicted_by_user(prompt: str, message: str, found: Sequence[Checked], fa
         return
     for claimed in found:
         lower, kind = claimed.claim.text.lower(), claimed.claim.kind
-        says_it_works = kind is not ClaimKind.DONE or bool(words.WORKS.search(lower) or words.VERIFIED.search(lower))
+        says_it_works = kind is not ClaimKind.DONE or bool(WORKS.search(lower) or VERIFIED.search(lower))
         if kind in SUCCESS and says_it_works and claimed.claim.support is not Support.CONTRADICTED:
             code = FindingCode.USER_CONTRADICTS
             yield checked(claimed.claim.text, kind, Support.CONTRADICTED, why, line=claimed.claim.line, code=code)

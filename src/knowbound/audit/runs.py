@@ -12,8 +12,7 @@ from functools import lru_cache
 
 import msgspec
 
-from knowbound.audit.runs.programs import Check, Checking, checking_of
-from knowbound.audit.runs.results import Ended, Printed, printed_results
+from knowbound.audit.checks import Check, Checking, Ended, Printed, checking_of, printed_results
 from knowbound.core.trace import LOOKUPS, Outcome, ToolCall, ToolKind
 from knowbound.traces.calls.tools import COMMAND_KEYS, first_text
 from knowbound.traces.shell.parser import parse

@@ -19,7 +19,7 @@ from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AnswerSource, AskedEntry, EntryGroup, sendable
 from knowbound.judge.prompts import load_prompt
-from knowbound.knowledge.rules.history import is_rule
+from knowbound.knowledge.statements import is_rule
 from knowbound.text.digest import digest_of
 from knowbound.text.printable import estimated_tokens, short_line
 from knowbound.traces.activity import ActivityRecord, RecordKind, SessionActivity

@@ -1,1 +1,0 @@
-"""Claims that rules find in an answer and check against the facts of its session."""

@@ -1,1 +1,0 @@
-"""Rules of knowledge files, checked against sessions."""

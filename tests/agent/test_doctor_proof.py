@@ -41,7 +41,7 @@ def _hooks_answer(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def _server_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proof, "try_server", lambda *_: ServerTrial(1.0, (), __version__, ""))
+    monkeypatch.setattr(proof, "try_server", lambda *_: ServerTrial(1.0, 0, __version__, ""))
 
 
 def all_files(*folders: Path) -> dict[Path, bytes]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.agent.doctor.telemetry import check_telemetry
+from knowbound.agent.doctor.installations import check_telemetry
 
 ON = {"CLAUDE_CODE_ENABLE_TELEMETRY": "1"}
 LOGS = ON | {"OTEL_LOGS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": "https://key:word@collector.example:4317"}

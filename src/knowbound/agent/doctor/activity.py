@@ -1,4 +1,4 @@
-"""Checks of what hooks and the scoring worker did lately, and what it cost; of the allowed model."""
+"""Checks of what hooks and the scoring worker did lately, and what it cost."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -20,17 +21,13 @@ from knowbound.agent.hook.interruptions import DAYS, MOST_WRONG, QUIET, wrong_sh
 from knowbound.agent.hook.log import json_lines
 from knowbound.agent.hook_entry import AFTER_TOOLS
 from knowbound.config import Settings
-from knowbound.errors import ConfigError, KnowboundError
+from knowbound.errors import KnowboundError
 from knowbound.injection.log import InjectionRecord, read_log
-from knowbound.judge.names import Provider, parse_name
-from knowbound.judge.registry import check_judge
 from knowbound.kms.pieces import claude_project
-from knowbound.process import find_client
 from knowbound.quality.ended import STOP
 from knowbound.quality.queue import EndedRecord, Queue
 from knowbound.stats.printing import percent
 from knowbound.store.data_dir import ENDED, FINDINGS, ITEMS, RESCUES, day_files
-from knowbound.text.redact import redact
 
 _NEWEST_RUNS = 200  # of the hook log: older runs say little about today
 _RUNS_TO_RECOVER = 20  # good runs after which a failure is history
@@ -82,16 +79,17 @@ def hook_runs(home: Path) -> HookRuns:
     """Count the last runs in the hook log."""
     runs = hook_log.runs(str(home))[-_NEWEST_RUNS:]
     failures = [run for run in runs if run.get("outcome") in ("failed", "gave_up")]
+    outcomes = Counter(run.get("outcome") for run in runs)
     # In an earlier version a run could wait for a model; a rescue searches, and has its own limit.
     ours = [run for run in runs if not run.get("model") and run.get("event") not in AFTER_TOOLS]
     spent = sorted(float(run["ms"]) for run in ours if isinstance(run.get("ms"), (int, float)))
     return HookRuns(
         runs=len(runs),
-        injected=sum(run.get("outcome") == "injected" for run in runs),
-        indexed=sum(run.get("outcome") == "indexed" for run in runs),
+        injected=outcomes["injected"],
+        indexed=outcomes["indexed"],
         failed=len(failures),
-        gave_up=sum(run.get("outcome") == "gave_up" for run in runs),
-        declined=sum(run.get("outcome") == "declined" for run in runs),
+        gave_up=outcomes["gave_up"],
+        declined=outcomes["declined"],
         p95_ms=spent[min(len(spent) - 1, int(len(spent) * 0.95))] if spent else None,
         reasons=dict(Counter(str(run.get("reason", "unknown")) for run in failures).most_common(5)),
         last_failure=str(failures[-1].get("time")) if failures else None,
@@ -105,16 +103,11 @@ def check_hook_runs(home: Path) -> Iterator[HealthCheck]:
     if not recent.runs:
         return
     spent = f"p95 {recent.p95_ms:.0f} ms" if recent.p95_ms is not None else "duration unknown"
-    state = NOTE if recent.p95_ms is not None and recent.p95_ms > _SLOW_MS else OK
-    yield HealthCheck(
-        "hook runs",
-        state,
-        f"last {recent.runs}: {recent.injected} injected items, {recent.indexed} gave the index, "
-        f"{recent.failed} failed ({recent.gave_up} at the time limit), {recent.declined} declined, {spent}",
-    )
-    do = "knowbound explain hook-failed"
+    summary = f"last {recent.runs}: {recent.injected} injected items, {recent.indexed} gave the index, "
+    summary += f"{recent.failed} failed ({recent.gave_up} at the time limit), {recent.declined} declined, {spent}"
+    yield HealthCheck("hook runs", NOTE if (recent.p95_ms or 0.0) > _SLOW_MS else OK, summary)
+    state, do = NOTE if recent.good_since >= _RUNS_TO_RECOVER else PROBLEM, "knowbound explain hook-failed"
     for reason, count in recent.reasons.items():
-        state = NOTE if recent.good_since >= _RUNS_TO_RECOVER else PROBLEM
         yield HealthCheck("hook failures", state, f"{count} × {reason} (last failure {recent.last_failure})", do)
 
 
@@ -158,31 +151,6 @@ def check_interruptions(home: Path) -> Iterator[HealthCheck]:
             yield HealthCheck("interruptions", NOTE, f"{share.wrong} of {share.all} {share.kind}s were wrong", do)
 
 
-def check_permission(settings: Settings) -> Iterator[HealthCheck]:
-    """Check which model decides the cases that rules leave open, and whether a model is available."""
-    from knowbound.config import ModelTask  # noqa: PLC0415
-    from knowbound.judge.choice import judge_for, load_permission  # noqa: PLC0415
-    from knowbound.store.answers import used_today  # noqa: PLC0415
-
-    for key in settings.replaced:
-        yield HealthCheck("model", NOTE, f"{key} was replaced by [model] of the config; it still counts")
-    name = judge_for(settings, ModelTask.TURNS)
-    if parse_name(name).provider is Provider.RULES:
-        clients = [program for program in ("claude", "codex") if find_client(program)]
-        suggestion = f"; {' and '.join(clients)} could be asked: knowbound model" if clients else " (knowbound model)"
-        yield HealthCheck("model", OK, f"none: rules decide alone{suggestion}")
-        return
-    used, background = used_today(background=False), load_permission().background
-    where = "commands and the background" if background else "commands"
-    finding = f"{redact(name)} for {where}; {used.calls} calls today"
-    try:
-        check_judge(name)
-    except ConfigError as error:
-        yield HealthCheck("model", PROBLEM, str(error), "knowbound model")
-    else:
-        yield HealthCheck("model", OK, finding)
-
-
 def check_scoring(settings: Settings) -> Iterator[HealthCheck]:
     """Check the queue of ended turns, the worker's last run, and turns without verdicts."""
     command = "knowbound quality score"
@@ -191,11 +159,11 @@ def check_scoring(settings: Settings) -> Iterator[HealthCheck]:
         return
     last_run = f"the last run, {last['time']}, {_outcome_of(last)}" if last else "the worker has not run yet"
     finding = f"{len(waiting)} in the queue; {last_run}"
-    if last is not None and last["event"] == FAILED:
-        state = PROBLEM if waiting else NOTE  # the verb does not write that log
+    has_failed = last is not None and last["event"] == FAILED
+    is_stuck = not has_failed and _is_any_overdue(waiting) and not SCORING.is_running(str(settings.home))
+    if has_failed or is_stuck:
+        state = PROBLEM if waiting else NOTE  # the verb does not write the worker's log
         yield HealthCheck("scoring", state, finding, f"{command} --queue")
-    elif _is_any_overdue(waiting) and not SCORING.is_running(str(settings.home)):
-        yield HealthCheck("scoring", PROBLEM, finding, f"{command} --queue")
     else:
         yield HealthCheck("scoring", OK, finding)
     # A shared log is not asked.
@@ -215,8 +183,8 @@ def _outcome_of(run: dict[str, Any]) -> str:
 
 def _is_any_overdue(waiting: list[EndedRecord]) -> bool:
     """Report whether a turn waits longer than any worker that its hook could have started."""
-    latest = (datetime.now(UTC) - timedelta(minutes=_LATE_MINUTES)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return any(record.time < latest for record in waiting)
+    latest = datetime.now(UTC) - timedelta(minutes=_LATE_MINUTES)
+    return any(record.time < latest.strftime("%Y-%m-%dT%H:%M:%SZ") for record in waiting)
 
 
 # The share of a turn's time and of a session's input that hooks take. A turn runs from its prompt to its end, and its
@@ -230,14 +198,15 @@ _NEWEST_SESSIONS = 20  # the newest, whose transcripts are read
 _LARGEST_TRANSCRIPT = 64 * 1024 * 1024  # bytes of a transcript that is read
 
 
-class HookTime(NamedTuple):
+@dataclass
+class HookTime:
     """The time of finished turns, and what hooks took of it."""
 
-    turns: int
-    wall_seconds: float
-    hook_seconds: float
-    tool_calls: int
-    tool_seconds: float
+    turns: int = 0
+    wall_seconds: float = 0.0
+    hook_seconds: float = 0.0
+    tool_calls: int = 0
+    tool_seconds: float = 0.0
 
 
 def check_budget(home: Path) -> Iterator[HealthCheck]:
@@ -271,23 +240,21 @@ def hook_time(home: Path, records: list[InjectionRecord]) -> HookTime:
     rescues: dict[tuple[str, str], float] = defaultdict(float)
     for rescue in _joined_records(home, RESCUES):
         rescues[_turn_of(rescue)] += float(rescue.get("ms", 0.0))
-    total = HookTime(turns=0, wall_seconds=0.0, hook_seconds=0.0, tool_calls=0, tool_seconds=0.0)
+    total = HookTime()
     for end in _joined_records(home, ENDED):
         key = _turn_of(end)
         prompt = prompts.get(key)
         if end.get("event") != STOP or prompt is None:
             continue
-        wall = (_datetime_of(end["time"]) - _datetime_of(prompt.time)).total_seconds()
-        calls, tool_ms = int(end.get("tool_calls", 0)), float(end.get("tool_ms", 0.0))
+        wall = (datetime.fromisoformat(str(end["time"])) - datetime.fromisoformat(prompt.time)).total_seconds()
+        tool_ms = float(end.get("tool_ms", 0.0))
         # The server's sum of tool events has the rescues in it; where processes answered, only rescues are recorded.
         spent_ms = (prompt.ms or 0.0) + float(end.get("ms", 0.0)) + (tool_ms or rescues[key])
-        total = HookTime(
-            turns=total.turns + 1,
-            wall_seconds=total.wall_seconds + max(0.0, wall),
-            hook_seconds=total.hook_seconds + spent_ms / 1000,
-            tool_calls=total.tool_calls + calls,
-            tool_seconds=total.tool_seconds + tool_ms / 1000,
-        )
+        total.turns += 1
+        total.wall_seconds += max(0.0, wall)
+        total.hook_seconds += spent_ms / 1000
+        total.tool_calls += int(end.get("tool_calls", 0))
+        total.tool_seconds += tool_ms / 1000
     return total
 
 
@@ -322,14 +289,10 @@ def injected_tokens(records: list[InjectionRecord]) -> tuple[int, int, int]:
 
 def _input_tokens(transcript: Path) -> int:
     """Return the input tokens of a session that no cache gave; 0 if they are unknown."""
-    try:
-        if transcript.stat().st_size > _LARGEST_TRANSCRIPT:
-            return 0
-        lines = json_lines(str(transcript))
-    except OSError:
+    if not transcript.is_file() or transcript.stat().st_size > _LARGEST_TRANSCRIPT:
         return 0
     by_message: dict[str, int] = {}
-    for number, line in enumerate(lines):
+    for number, line in enumerate(json_lines(str(transcript))):
         message, payload = line.get("message"), line.get("payload")
         if isinstance(message, dict) and isinstance(usage := message.get("usage"), dict):  # Claude Code
             tokens = [usage.get(name) for name in ("input_tokens", "cache_creation_input_tokens")]
@@ -338,7 +301,3 @@ def _input_tokens(transcript: Path) -> int:
             last = (payload.get("info") or {}).get("last_token_usage") or {}
             by_message[str(number)] = int(last.get("input_tokens", 0)) - int(last.get("cached_input_tokens", 0))
     return sum(by_message.values())
-
-
-def _datetime_of(text: object) -> datetime:
-    return datetime.fromisoformat(str(text))

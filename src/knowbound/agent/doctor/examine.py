@@ -1,33 +1,52 @@
-"""All checks of `doctor`, and their JSON document. A failing check does not stop the next; their time is limited."""
+"""All checks of `doctor`, and their JSON document; the checks of settings, extras and models.
+
+A failing check does not stop the next, and their time is limited.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import msgspec
 
 from knowbound import __version__
-from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck, activity, data_folder
-from knowbound.agent.doctor.activity import check_budget
-from knowbound.agent.doctor.choosing import check_model
-from knowbound.agent.doctor.installations import check_codex_trust, check_installations, find_installations
+from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck, activity, data_folder, installations
+from knowbound.agent.doctor.installations import Installation
 from knowbound.agent.doctor.proof import TimeLeft, check_proof
-from knowbound.agent.doctor.telemetry import check_telemetry
 from knowbound.agent.hook.interruptions import off_state
 from knowbound.agent.hook.switch import VARIABLE
-from knowbound.config import Settings, load
+from knowbound.config import ModelTask, Settings, load
 from knowbound.distribution import extra_command
-from knowbound.errors import KnowboundError
+from knowbound.errors import ConfigError, KnowboundError
+from knowbound.injection.log import FAILED, InjectionRecord, read_log
+from knowbound.judge.choice import chooser, judge_for, load_permission, rescuer
+from knowbound.judge.models.completion import KEYS
+from knowbound.judge.names import Provider, parse_name
+from knowbound.judge.registry import check_judge
 from knowbound.kms.opening import BACKENDS
+from knowbound.lessons.rescue.scores import read_rescues
+from knowbound.lessons.rescue.words import FOUND
 from knowbound.policy import is_off_by_policy, policy_files
+from knowbound.process import find_client
+from knowbound.store.answers import used_today
+from knowbound.text.redact import redact
 
 _EXTRAS = {name: package for name, package in BACKENDS.items() if package} | {
     "llm": "pydantic_ai",
     "cluster": "distributed",
 }
+_NAME = "hook model"
+_NEWEST_PROMPTS = 200  # older prompts say little about today
+_FEWEST_CHOICES = 10  # choices that a share needs
+# Of recorded turns of Claude Code, a choice comes before the first edit in 83% after 3 s, 69% after 6 s, 60% after 12 s
+# and 45% after 24 s (`python -m bench.late`, lower bounds): in one half after about 20 s.
+_HALF_IN_TIME_MS = 20_000
+_EXPLAIN = "knowbound explain hook-model"
 _TRIAL_SECONDS = 20.0  # for all hooks and servers together; each takes a fraction of a second
 
 
@@ -57,7 +76,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
         "injections": lambda: activity.check_injections(home),
         "injected by others": lambda: activity.check_unmanaged(home),
         "hook runs": lambda: activity.check_hook_runs(home),
-        "hook time": lambda: check_budget(home),
+        "hook time": lambda: activity.check_budget(home),
         "interruptions": lambda: activity.check_interruptions(home),
         "source index": lambda: data_folder.check_source_index(settings),
         "transcripts": lambda: activity.check_transcripts(settings, environ),
@@ -65,9 +84,9 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
     }
     of_agents = {
         "policy": lambda: check_policy(settings),
-        "model": lambda: activity.check_permission(settings),
+        "model": lambda: check_permission(settings),
         "switch": check_switch,
-        "telemetry": lambda: check_telemetry(settings.root, environ),
+        "telemetry": lambda: installations.check_telemetry(settings.root, environ),
         "hooks": lambda: _check_agents(settings, environ, has_store=has_store),
         "extras": lambda: check_extras(settings),
     }
@@ -77,13 +96,14 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
 
 
 def _check_agents(settings: Settings, environ: Mapping[str, str], *, has_store: bool) -> Iterator[HealthCheck]:
-    time_left = TimeLeft(_TRIAL_SECONDS)
-    installations = find_installations(settings.root, environ)
-    yield from _safely("hooks", lambda: check_installations(installations, settings.root, environ))
-    yield from _safely("codex trust", lambda: check_codex_trust(installations, settings.root, environ))
-    yield from _safely("hooks", lambda: check_proof(installations, settings, environ, time_left, has_store=has_store))
+    root = settings.root
+    found = installations.find_installations(root, environ)
+    yield from _safely("hooks", lambda: installations.check_installations(found, root, environ))
+    yield from _safely("codex trust", lambda: installations.check_codex_trust(found, root, environ))
+    limit = TimeLeft(_TRIAL_SECONDS)
+    yield from _safely("hooks", lambda: check_proof(found, settings, environ, limit, has_store=has_store))
     if has_store:
-        yield from _safely("hook model", lambda: check_model(settings, environ, installations))
+        yield from _safely(_NAME, lambda: check_hook_model(settings, environ, found))
 
 
 def _safely(name: str, checks: Callable[[], Iterable[HealthCheck]]) -> Iterator[HealthCheck]:
@@ -151,3 +171,103 @@ def _hook_runs_as_json(home: Path) -> dict[str, Any] | None:
         return {**msgspec.to_builtins(runs), "told": runs.injected}  # the key of version 0.1.0
     except (OSError, ValueError, TypeError):
         return None  # the check of the runs says why
+
+
+# The models that are asked: by commands, and while agents work
+
+
+def check_permission(settings: Settings) -> Iterator[HealthCheck]:
+    """Check which model decides the cases that rules leave open, and whether a model is available."""
+    for key in settings.replaced:
+        yield HealthCheck("model", NOTE, f"{key} was replaced by [model] of the config; it still counts")
+    name = judge_for(settings, ModelTask.TURNS)
+    if parse_name(name).provider is Provider.RULES:
+        clients = [program for program in ("claude", "codex") if find_client(program)]
+        suggestion = f"; {' and '.join(clients)} could be asked: knowbound model" if clients else " (knowbound model)"
+        yield HealthCheck("model", OK, f"none: rules decide alone{suggestion}")
+        return
+    where = "commands and the background" if load_permission().background else "commands"
+    try:
+        check_judge(name)
+    except ConfigError as error:
+        yield HealthCheck("model", PROBLEM, str(error), "knowbound model")
+    else:
+        calls = used_today(background=False).calls
+        yield HealthCheck("model", OK, f"{redact(name)} for {where}; {calls} calls today")
+
+
+def check_hook_model(
+    settings: Settings, environ: Mapping[str, str], installations: Sequence[Installation]
+) -> Iterator[HealthCheck]:
+    """Check the model that chooses what is injected, if there is one: its key, its hook, and its answers."""
+    model = chooser(settings)
+    if model or rescuer(settings):
+        yield from _check_late_hooks(installations)
+    asked_misses = [miss for miss in read_rescues(settings.home)[-_NEWEST_PROMPTS:] if miss.model]
+    if asked_misses:
+        named, in_time = (
+            sum(miss.status == FOUND for miss in asked_misses),
+            sum(bool(miss.late_at) for miss in asked_misses),
+        )
+        finding = f"of the last {len(asked_misses)} misses that it was asked about, it named a place for {named}, "
+        problems = [miss.problem for miss in asked_misses if miss.problem]
+        yield _answers_check("rescue model runs", f"{finding}in time for {in_time}", len(asked_misses), problems)
+    if not model:
+        return
+    try:
+        missing_key = _missing_key(model, environ)
+    except ConfigError as error:
+        yield HealthCheck(_NAME, PROBLEM, f"model.tasks.choose: {error}", "knowbound judge list")
+        return
+    summary = f"{redact(model)} chooses what is injected"
+    if missing_key:
+        yield HealthCheck(_NAME, NOTE, f"{summary}, but {missing_key} is not set here", _EXPLAIN)
+    else:
+        yield HealthCheck(_NAME, OK, f"{summary}, while the agent works")
+    asked_prompts = [record for record in read_log(settings.home).records[-_NEWEST_PROMPTS:] if record.chooser_outcome]
+    if asked_prompts:
+        failed = [record for record in asked_prompts if record.chooser_outcome == FAILED]
+        problems = [record.chooser_problem or record.reason or "unknown" for record in failed]
+        finding = f"of the last {len(asked_prompts)} prompts it chose for {len(asked_prompts) - len(failed)}"
+        yield _answers_check("hook model runs", finding, len(asked_prompts), problems)
+    if late := [record for record in asked_prompts if record.late]:
+        yield _check_delivery(late)
+
+
+def _check_late_hooks(installations: Sequence[Installation]) -> Iterator[HealthCheck]:
+    """Note each agent without a hook that fires after every tool: later answers never reach it."""
+    for installation in installations:
+        after_tools = [hook for hook in installation.tool_hooks if hook.event == "PostToolUse"]
+        if installation.hooks and installation.scope != "project" and all(hook.matcher for hook in after_tools):
+            lacks = "has no hook for what the model answers while the agent works: it is never injected"
+            yield HealthCheck(installation.name, NOTE, lacks, installation.install_command)
+
+
+def _answers_check(name: str, finding: str, asked: int, problems: list[str]) -> HealthCheck:
+    """Return the check of a model's last answers: a problem if every question failed."""
+    reasons = "".join(f"; {times} × {problem}" for problem, times in Counter(problems).most_common(2))
+    state = PROBLEM if len(problems) == asked else NOTE if problems else OK
+    return HealthCheck(name, state, f"{finding}, and failed for {len(problems)}{reasons}", _EXPLAIN if problems else "")
+
+
+def _missing_key(model: str, environ: Mapping[str, str]) -> str:
+    """Return the variable of the model's key if it is not set, else "". Raises ConfigError for an unusable model."""
+    name = parse_name(model)
+    if not name.uses_api and name.provider is not Provider.RECORDED:
+        check_judge(model, scores=True)
+    key = KEYS.get(name.provider)
+    return key if key and name.provider is not Provider.URL and not environ.get(key) else ""
+
+
+def _check_delivery(late: Sequence[InjectionRecord]) -> HealthCheck:
+    """Check the share of later choices that reached the agent before its first edit."""
+    delivered = [record for record in late if record.late_delivered]
+    before_edit = sum(not record.late_after_edit for record in delivered)
+    ms = median(record.chooser_ms or 0.0 for record in late)
+    finding = f"of {len(late)} later choices {len(delivered)} were injected, {before_edit} before the first edit that "
+    finding += f"hooks saw; the model took {ms / 1000:.1f} s (median)"
+    is_slow = 2 * before_edit < len(late) if len(late) >= _FEWEST_CHOICES else ms > _HALF_IN_TIME_MS
+    if not is_slow:
+        return HealthCheck("late choices", OK, finding)
+    advice = 'name a quicker model, or choose by rules alone (model.tasks.choose = "none")'
+    return HealthCheck("late choices", NOTE, f"{finding}: fewer than half come in time", advice)

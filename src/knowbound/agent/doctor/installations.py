@@ -1,4 +1,4 @@
-"""Our entries in the settings of agents, compared with what `install` writes; the plugin; trust in Codex."""
+"""Agents' settings: our entries, compared with what `install` writes; the plugin; trust in Codex; telemetry."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
 from knowbound.agent.install import clients
-from knowbound.agent.install.entries import entries_in, value_of
+from knowbound.agent.install.entries import entries_in, parse, value_of
 from knowbound.distribution import path_command
 from knowbound.errors import InputError, KnowboundError
 from knowbound.judge.models.claude_client import managed_folder
@@ -62,6 +63,11 @@ class Installation:
     def install_command(self) -> str:
         """The command that brings the installation up to date."""
         return f"knowbound install {self.agent}" + ("" if self.scope == "user" else f" --scope {self.scope}")
+
+    @property
+    def hook_files(self) -> list[Path]:
+        """The files that hooks belong into."""
+        return [file.path for file in self.files if file.has_hooks]
 
     def wanted(self) -> clients.OurEntries:
         """Return the entries that `install` would write. Raises InputError."""
@@ -134,7 +140,7 @@ def _check_entries(installed: Installation, root: Path, environ: Mapping[str, st
         wanted_entries = installed.wanted()
     except InputError as error:
         return HealthCheck(installed.name, PROBLEM, str(error), "knowbound explain no-command")
-    where = ", ".join(str(file.path) for file in installed.files if file.has_hooks)
+    where = ", ".join(map(str, installed.hook_files))
     servers = [str(server.get("command", "")) for server in installed.servers]
     programs = {word for hook in installed.hooks for word in clients.hook_words(hook.command)[:1]} | {*servers}
     missing_programs = sorted(name for name in programs if not shutil.which(name, path=search_path(root, environ)))
@@ -163,12 +169,8 @@ def _check_double_scopes(installations: list[Installation]) -> Iterator[HealthCh
     for agent in clients.AGENTS:
         scopes = [installed.scope for installed in installations if installed.agent == agent and installed.hooks]
         if "local" in scopes and len(scopes) > 1:
-            yield HealthCheck(
-                agent,
-                PROBLEM,
-                f"installed in the scopes {' and '.join(scopes)}: every prompt is answered twice",
-                f"knowbound uninstall {agent} --scope local",
-            )
+            finding = f"installed in the scopes {' and '.join(scopes)}: every prompt is answered twice"
+            yield HealthCheck(agent, PROBLEM, finding, f"knowbound uninstall {agent} --scope local")
 
 
 def search_path(root: Path, environ: Mapping[str, str]) -> str:
@@ -186,12 +188,8 @@ _PLUGIN = "knowbound@"
 
 def plugin_agents(root: Path, environ: Mapping[str, str]) -> list[str]:
     """Return the agents whose own settings have the plugin switched on."""
-    agents = []
-    for agent in clients.AGENTS:
-        tables = (_settings_in(file.path) for file in clients.settings_files(agent, "user", root, environ))
-        if any(map(_has_plugin, tables)):
-            agents.append(agent)
-    return agents
+    files = {agent: clients.settings_files(agent, "user", root, environ) for agent in clients.AGENTS}
+    return [agent for agent in files if any(_has_plugin(_settings_in(file.path)) for file in files[agent])]
 
 
 def check_plugins(
@@ -231,8 +229,8 @@ def _settings_in(path: Path) -> dict[str, Any]:
     """Return a settings file; {} for a file that cannot be read, which another check names."""
     try:
         text = path.read_text("utf-8")
-        settings = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
-    except (OSError, ValueError):
+        settings = tomllib.loads(text) if path.suffix == ".toml" else parse(text)
+    except (OSError, ValueError, RecursionError):
         return {}
     return settings if isinstance(settings, dict) else {}
 
@@ -258,19 +256,16 @@ def check_codex_trust(
 def _check_trust(installed: Installation, root: Path, config: Mapping[str, Any] | None) -> HealthCheck:
     name = f"{installed.name} trust"
     if config is None:
-        return HealthCheck(
-            name, NOTE, "unknown: Codex's config.toml cannot be read", "knowbound explain settings-broken"
-        )
+        finding = "unknown: Codex's config.toml cannot be read"
+        return HealthCheck(name, NOTE, finding, "knowbound explain settings-broken")
     features = config.get("features")
     if isinstance(features, dict) and features.get("hooks") is False:
-        return HealthCheck(
-            name, PROBLEM, "Codex's hooks are switched off: features.hooks", "codex features enable hooks"
-        )
+        finding = "Codex's hooks are switched off: features.hooks"
+        return HealthCheck(name, PROBLEM, finding, "codex features enable hooks")
     if installed.scope == "project" and not _is_trusted_project(config, root):
         finding = f"Codex reads no settings of {root}, because you have not trusted it there"
         return HealthCheck(name, PROBLEM, finding, "open Codex there and trust the project")
-    [file] = [file.path for file in installed.files if file.has_hooks]
-    states = {hook.event: trust_of(hook, file, config) for hook in installed.hooks}
+    states = {hook.event: trust_of(hook, installed.hook_files[0], config) for hook in installed.hooks}
     wrong = [f"{event} ({state})" for event, state in states.items() if state != "trusted"]
     if wrong:
         return HealthCheck(name, PROBLEM, f"Codex does not run {', '.join(wrong)}", _REVIEW)
@@ -326,3 +321,90 @@ def _is_trusted_project(config: Mapping[str, Any], root: Path) -> bool:
 
 def _snake(event: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", event).lower()
+
+
+# Telemetry that the agents themselves send: whether it is on, to whom, with which texts, and whether ours joins it.
+# Claude Code is configured by variables, of the process or in `env` of its settings (a later file wins); Codex by
+# `[otel]` in its config. Names from code.claude.com/docs (monitoring) and developers.openai.com/codex (config).
+
+_ENABLED = "CLAUDE_CODE_ENABLE_TELEMETRY"
+_SIGNALS = ("METRICS", "LOGS", "TRACES")
+_TEXT_VARIABLES = {
+    "OTEL_LOG_USER_PROMPTS": "prompts",
+    "OTEL_LOG_TOOL_DETAILS": "tools' inputs",
+    "OTEL_LOG_TOOL_CONTENT": "tools' inputs and outputs",
+    "OTEL_LOG_RAW_API_BODIES": "whole requests",
+}
+_SESSION_ID = "OTEL_METRICS_INCLUDE_SESSION_ID"
+
+
+def check_telemetry(root: Path, environ: Mapping[str, str]) -> Iterator[HealthCheck]:
+    """Check what each agent sends; an agent that sends nothing has no line."""
+    yield from _check_claude_code(_variables(root, environ))
+    yield from _check_codex(_settings_in(clients.settings_files("codex", "user", root, environ)[1].path).get("otel"))
+
+
+def _check_claude_code(variables: Mapping[str, str]) -> Iterator[HealthCheck]:
+    """Check the variables that say what Claude Code exports."""
+    if not _is_on(variables.get(_ENABLED)):
+        return
+    name = "telemetry of claude-code"
+    exporters = {signal: variables.get(f"OTEL_{signal}_EXPORTER", "") for signal in _SIGNALS}
+    sent = [signal.lower() for signal, exporter in exporters.items() if exporter not in ("", "none")]
+    if not sent:
+        yield HealthCheck(name, NOTE, "on, and nothing is exported: no OTEL_…_EXPORTER is set")
+        return
+    general = variables.get("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+    otlp = [signal for signal in sent if "otlp" in exporters[signal.upper()].split(",")]
+    addresses = {variables.get(f"OTEL_EXPORTER_OTLP_{signal.upper()}_ENDPOINT") or general for signal in otlp}
+    summary = f"{', '.join(sent)}{_hosts_words(addresses)}"
+    texts = [text for variable, text in _TEXT_VARIABLES.items() if _is_on(variables.get(variable))]
+    if texts and sent != ["metrics"]:  # these have no texts
+        finding = f"{summary}, with the text of {', '.join(texts)}: secrets in it leave this machine"
+        yield HealthCheck(name, NOTE, finding)
+    elif variables.get(_SESSION_ID, "").lower() in ("false", "0"):
+        finding = f"{summary}, without session ids ({_SESSION_ID}): verdicts that you export join nothing"
+        yield HealthCheck(name, NOTE, finding)
+    else:
+        yield HealthCheck(name, OK, f"{summary}; exported verdicts join it by the session's id")
+
+
+def _check_codex(otel: object) -> Iterator[HealthCheck]:
+    """Check the table `[otel]` of Codex's config."""
+    if not isinstance(otel, dict):
+        return
+    sent, addresses = list[str](), set[str]()
+    for key, signal in (("exporter", "logs"), ("trace_exporter", "traces"), ("metrics_exporter", "metrics")):
+        exporter = otel.get(key)
+        if isinstance(exporter, dict):  # {"otlp-http": {"endpoint": …}}
+            tables = (options for options in exporter.values() if isinstance(options, dict))
+            addresses |= {str(table.get("endpoint", "")) for table in tables}
+        if exporter not in (None, "none"):
+            sent.append(signal)
+    if not sent:
+        return
+    name, summary = "telemetry of codex", f"{', '.join(sent)}{_hosts_words(addresses)}"
+    if otel.get("log_user_prompt") is True:
+        yield HealthCheck(name, NOTE, f"{summary}, with the text of prompts: secrets in it leave this machine")
+    else:
+        yield HealthCheck(name, OK, f"{summary}; exported verdicts join it by the conversation's id")
+
+
+def _variables(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that Claude Code runs with: those of its settings count before those of the process."""
+    variables = dict(environ)
+    files = [clients.settings_files("claude-code", scope, root, environ)[0].path for scope in clients.SCOPES]
+    for path in (*files, managed_folder() / "managed-settings.json"):
+        env = _settings_in(path).get("env")
+        variables |= {str(name): str(value) for name, value in env.items()} if isinstance(env, dict) else {}
+    return variables
+
+
+def _is_on(value: str | None) -> bool:
+    return (value or "").strip().lower() not in ("", "0", "false", "no", "off")
+
+
+def _hosts_words(addresses: set[str]) -> str:
+    """Return the hosts; an address can hold a password."""
+    hosts = sorted({urlsplit(address).hostname or "" for address in addresses} - {""})
+    return f" to {', '.join(hosts)}" if hosts else ""

@@ -14,9 +14,8 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from knowbound import __version__
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
@@ -69,7 +68,7 @@ class _Prover:
         name = f"{installed.name} hooks"
         slowest, is_off, injects = 0.0, False, False
         for hook in installed.hooks:
-            if not _may_run(installed, hook.command, _wanted_command(installed, hook.event)):
+            if not _may_run(installed, [hook.command], hook.event):
                 return _not_run(name, installed, hook.command)
             if self._left.at_most(1.0) <= 0:
                 return HealthCheck(name, NOTE, f"{hook.event} was not tried: no time was left", "knowbound doctor")
@@ -118,7 +117,7 @@ class _Prover:
         name = f"{installed.name} MCP server"
         arguments = server.get("args")
         words = [str(server.get("command")), *map(str, arguments if isinstance(arguments, list) else ())]
-        if not _may_run(installed, words, _wanted_server(installed)):
+        if not _may_run(installed, words):
             return _not_run(name, installed, " ".join(words))
         if self._left.at_most(1.0) <= 0:
             return HealthCheck(name, NOTE, "was not tried: no time was left", "knowbound doctor")
@@ -130,32 +129,23 @@ class _Prover:
         if trial.version != __version__:
             finding = f"runs version {_shown(trial.version) or 'unknown'}, this is {__version__}"
             return HealthCheck(name, PROBLEM, finding, installed.install_command)
-        return HealthCheck(name, OK, f"{len(trial.tools)} tools, handshake in {trial.ms:.0f} ms")
+        return HealthCheck(name, OK, f"{trial.tools} tools, handshake in {trial.ms:.0f} ms")
 
 
-def _may_run(installed: Installation, command: object, wanted_command: object) -> bool:
-    """Report whether a command may be tried: of a project's own files only what `install` writes."""
-    return installed.scope == "user" or command == wanted_command
+def _may_run(installed: Installation, words: list[str], event: str = "") -> bool:
+    """Report whether our hook of an event, or our server, may be tried: of a project's files only what we write."""
+    if installed.scope == "user":
+        return True
+    try:
+        wanted = installed.wanted()
+    except InputError:
+        return False
+    return words == ([wanted.command(event)] if event else [wanted.server["command"], *wanted.server["args"]])
 
 
 def _not_run(name: str, installed: Installation, command: str) -> HealthCheck:
     finding = f"not tried, because a project may bring it: {_shown(command)}"
     return HealthCheck(name, NOTE, finding, installed.install_command)
-
-
-def _wanted_command(installed: Installation, event: str) -> str | None:
-    try:
-        return installed.wanted().command(event)
-    except InputError:
-        return None
-
-
-def _wanted_server(installed: Installation) -> list[str] | None:
-    try:
-        server = installed.wanted().server
-    except InputError:
-        return None
-    return [server["command"], *server["args"]]
 
 
 def _payload(event: str, root: Path, prompt: str) -> dict[str, Any]:
@@ -199,8 +189,15 @@ _PREFIXES = ("KNOWBOUND_", "KMS_", "XDG_")
 _MODEL = "KNOWBOUND_MODEL_TASKS_CHOOSE"  # none: a model may reject an item for its own words, and costs money
 _MOST_OUTPUT = 1 << 20  # bytes
 _HOOK_SECONDS, _SERVER_SECONDS = 5.0, 10.0
-_PROTOCOL = "2025-06-18"
-_ENDED = "it ended before it answered"
+_METHODS = ("initialize", "tools/list")  # with the ids 1 and 2
+_CLIENT = {"clientInfo": {"name": "knowbound doctor", "version": __version__}}
+_HANDSHAKE = {"protocolVersion": "2025-06-18", "capabilities": {}} | _CLIENT
+_MESSAGES: tuple[dict[str, object], ...] = (
+    {"id": 1, "method": _METHODS[0], "params": _HANDSHAKE},
+    {"method": "notifications/initialized"},
+    {"id": 2, "method": _METHODS[1], "params": {}},
+)
+_REQUESTS = b"".join(json.dumps({"jsonrpc": "2.0"} | message).encode() + b"\n" for message in _MESSAGES)
 
 
 class TimeLeft:
@@ -214,8 +211,7 @@ class TimeLeft:
         return max(0.0, min(seconds, self._end - time.monotonic()))
 
 
-@dataclass(frozen=True, slots=True)
-class HookTrial:
+class HookTrial(NamedTuple):
     """The outcome of one hook run."""
 
     ms: float
@@ -224,12 +220,11 @@ class HookTrial:
     report: Mapping[str, Any]  # of the hook itself; empty from a version without trials
 
 
-@dataclass(frozen=True, slots=True)
-class ServerTrial:
+class ServerTrial(NamedTuple):
     """The outcome of one start of an MCP server."""
 
     ms: float  # until the handshake was answered
-    tools: tuple[str, ...]
+    tools: int
     version: str
     problem: str
 
@@ -265,86 +260,58 @@ def try_hook(
 
 
 def try_server(
-    words: Sequence[str],
-    own: Mapping[str, str],
-    root: Path,
-    environ: Mapping[str, str],
-    left: TimeLeft,
+    words: Sequence[str], variables: Mapping[str, str], root: Path, environ: Mapping[str, str], left: TimeLeft
 ) -> ServerTrial:
     """Start an MCP server, shake hands, list its tools, end it."""
     started = time.monotonic()
     deadline = TimeLeft(left.at_most(_SERVER_SECONDS))
     pipe = subprocess.PIPE
     try:
-        program = Program(words, cwd=root, env=_environment(root, environ) | dict(own), stdin=pipe, stdout=pipe)
+        program = Program(words, cwd=root, env=_environment(root, environ) | dict(variables), stdin=pipe, stdout=pipe)
     except (OSError, ValueError) as error:
-        return ServerTrial(ms=0.0, tools=(), version="", problem=f"cannot be started: {error}")
-    try:
-        conversation = _Conversation(program.process, deadline)
-        client_info = {"name": "knowbound doctor", "version": __version__}
-        handshake = conversation.ask("initialize", protocolVersion=_PROTOCOL, capabilities={}, clientInfo=client_info)
-        ms = (time.monotonic() - started) * 1000
-        conversation.say("notifications/initialized")
-        tools = tuple(str(tool["name"]) for tool in conversation.ask("tools/list")["tools"])
-        version = str(handshake.get("serverInfo", {}).get("version", ""))
-        return ServerTrial(ms=ms, tools=tools, version=version, problem="")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        why = str(error) if isinstance(error, _NoAnswerError) else "its answer is none of the protocol's"
-        return ServerTrial(ms=(time.monotonic() - started) * 1000, tools=(), version="", problem=why)
-    finally:
-        program.kill(sweep=False)
-        for stream in (program.process.stdin, program.process.stdout):
-            if stream:
-                with suppress(OSError):
-                    stream.close()
+        return ServerTrial(ms=0.0, tools=0, version="", problem=f"cannot be started: {error}")
+    requests, answers = program.process.stdin, program.process.stdout
+    assert requests
+    assert answers
+    with requests, answers:
+        try:
+            with suppress(OSError):  # a server that has ended gives no answer
+                os.write(requests.fileno(), _REQUESTS)
+            results = _results(answers.fileno(), deadline)
+            version = str(next(results).get("serverInfo", {}).get("version", ""))
+            ms = (time.monotonic() - started) * 1000
+            return ServerTrial(ms, len(next(results)["tools"]), version, problem="")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            why = str(error) if isinstance(error, _NoAnswerError) else "its answer is none of the protocol's"
+            return ServerTrial(ms=0.0, tools=0, version="", problem=why)
+        finally:
+            program.kill(sweep=False)
 
 
 class _NoAnswerError(ValueError):
     """The server did not answer."""
 
 
-class _Conversation:
-    """Requests and answers as lines of JSON."""
-
-    def __init__(self, process: subprocess.Popen[bytes], deadline: TimeLeft) -> None:
-        assert process.stdin
-        assert process.stdout
-        self._to, self._from = process.stdin.fileno(), process.stdout.fileno()
-        self._deadline = deadline
-        self._read = bytearray()
-        self._last_id = 0
-
-    def say(self, method: str, **more: Any) -> None:
-        """Send a notification, or the request that `ask` makes."""
-        try:
-            os.write(self._to, json.dumps({"jsonrpc": "2.0", "method": method} | more).encode() + b"\n")
-        except OSError:
-            raise _NoAnswerError(_ENDED) from None
-
-    def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """Send a request and return its result; other messages in between are skipped."""
-        self._last_id += 1
-        self.say(method, id=self._last_id, params=params)
+def _results(answers: int, deadline: TimeLeft) -> Iterator[dict[str, Any]]:
+    """Yield the results of the requests in their order, from a descriptor with lines of JSON."""
+    wanted_id, unread = 1, b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(answers, selectors.EVENT_READ)
         while True:
-            answer = json.loads(self._line())
-            if answer.get("id") == self._last_id:
-                result = answer.get("result")
-                if not isinstance(result, dict):
-                    raise _NoAnswerError(f"it refused {method}")
-                return result
-
-    def _line(self) -> bytes:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._from, selectors.EVENT_READ)
-            while b"\n" not in self._read:
-                if not selector.select(self._deadline.at_most(_SERVER_SECONDS)):
+            while b"\n" not in unread:
+                if not selector.select(deadline.at_most(_SERVER_SECONDS)):
                     raise _NoAnswerError("it did not answer in time")
-                part = os.read(self._from, 1 << 16)
-                if not part or len(self._read) > _MOST_OUTPUT:
-                    raise _NoAnswerError("its answer has no end" if part else _ENDED)
-                self._read += part
-        line, _, self._read = self._read.partition(b"\n")
-        return bytes(line)
+                part = os.read(answers, 1 << 16)
+                if not part or len(unread) > _MOST_OUTPUT:
+                    raise _NoAnswerError("its answer has no end" if part else "it ended before it answered")
+                unread += part
+            line, _, unread = unread.partition(b"\n")
+            answer = json.loads(line)
+            if answer.get("id") == wanted_id:  # other messages in between are skipped
+                if not isinstance(answer.get("result"), dict):
+                    raise _NoAnswerError(f"it refused {_METHODS[wanted_id - 1]}")
+                yield answer["result"]
+                wanted_id += 1
 
 
 def _environment(root: Path, environ: Mapping[str, str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from knowbound import policy
-from knowbound.agent.hook.switch import is_off
+from knowbound.agent.hook.resident import is_off
 from knowbound.cli.main import knowbound
 from knowbound.config import ModelTask, Settings, load
 from knowbound.errors import ConfigError

@@ -17,8 +17,7 @@ import pytest
 from knowbound import __version__
 from knowbound.agent.background import SCORING
 from knowbound.agent.hook import log as hook_log
-from knowbound.agent.hook.events import EVENTS, INJECTING
-from knowbound.agent.hook.run import DEFAULT_LIMIT_MS
+from knowbound.agent.hook.run import DEFAULT_LIMIT_MS, EVENTS, INJECTING
 from knowbound.agent.hook_entry import AFTER_TOOLS, TRIAL
 from knowbound.codebase.kept_index_update import open_index, update_index
 from knowbound.config import load

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from knowbound.agent.doctor.examine import check_switch
 from knowbound.agent.hook.interruptions import off_state, switch_off, switch_on
-from knowbound.agent.hook.switch import is_off
+from knowbound.agent.hook.resident import is_off
 from knowbound.cli.main import knowbound
 from knowbound.errors import StoreError
 from tests.hook_project import PORT, Project

@@ -32,7 +32,7 @@ MODULES = tuple(
         "report/review report/knowledge "
         "report/formats/text report/formats/markdown report/formats/html stats/printing "
         "stats/rate text/printable cli/start cli/observe cli/review cli/knowledge "
-        "audit/stored cli/evals/samples cli/connect web/rendering web/markdown "
+        "audit/stored cli/evals/eval cli/connect web/rendering web/markdown "
         "web/serve"
     ).split()
     + [f"web/pages/{page.name}" for page in studio_pages()]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from knowbound.agent.hook import switch
+from knowbound.agent.hook import resident
 from knowbound.errors import ConfigError
 from knowbound.evals.executor import Execution, RunEnding, Task, executor_named
 from knowbound.evals.executors import agent_process
@@ -486,7 +486,7 @@ HOOKS = {"UserPromptSubmit": "env KNOWBOUND_OFF= knowbound-hook user-prompt-subm
 
 
 def test_our_installed_hooks_are_off_in_every_agent(tmp_path: Path, agent: AgentMaker) -> None:
-    assert HOOKS_OFF == switch.VARIABLE
+    assert HOOKS_OFF == resident.OFF_VARIABLE
     agent("a", "print(os.environ['KNOWBOUND_OFF'])")
     assert CommandExecutor("a").run(task_in(tmp_path)).answer == "1"
     agent("claude", ARGUMENTS.replace("' '.join(sys.argv[1:])", "os.environ['KNOWBOUND_OFF']"))

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 
-from knowbound.agent.hook.switch import is_off
+from knowbound.agent.hook.resident import is_off
 from knowbound.store.data_dir import FINDINGS, INJECTIONS, data_folder, is_usable
 
 TYPE_CHECKING = False

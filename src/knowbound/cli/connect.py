@@ -273,14 +273,14 @@ def statusline_command() -> None:
 def on_command() -> None:
     """Switch all hooks on again after `knowbound off`."""
     from knowbound.agent.hook.interruptions import off_state, switch_on
-    from knowbound.agent.hook.switch import VARIABLE
+    from knowbound.agent.hook.resident import OFF_VARIABLE
 
     try:
         were_off = switch_on()
     except OSError as error:
         raise StoreError("switch-unwritable", f"The hooks cannot be switched on: {error}.") from error
     if off_state():
-        echo(f"Hooks are still off here: {off_state()}. Try: unset {VARIABLE}")
+        echo(f"Hooks are still off here: {off_state()}. Try: unset {OFF_VARIABLE}")
     else:
         echo("Hooks are on." if were_off else "Hooks were on already.")
 

@@ -40,7 +40,7 @@ _TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "lint": ("knowledge", "Check what knowledge files say against the tree."),
         "rules": ("knowledge", "Report which rules of knowledge files agents obey, and which they ignore."),
         "rescue": ("knowledge", "Say where the thing that a tool call missed really is."),
-        "draft": ("evals.samples", "Propose samples from gaps and uncovered files."),
+        "draft": ("evals.eval", "Propose samples from gaps and uncovered files."),
     },
     "What is injected": {
         "kms": ("kms.verbs", "Add, find and correct the items that are injected into agents' context."),
@@ -54,7 +54,7 @@ _TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "eval": ("evals.eval", "Run a test set through an agent and report its gap rate."),
         "trend": ("evals.history", "Show how the gap rate moved from commit to commit."),
         "compare": ("evals.history", "Compare two evaluations of the same test set, sample by sample."),
-        "probe": ("evals.samples", "Ask what the knowledge base should be able to answer."),
+        "probe": ("evals.eval", "Ask what the knowledge base should be able to answer."),
         "check": ("evals.history", "Test the newest stored run against gates, without running anything."),
     },
     "A team": {
@@ -63,8 +63,8 @@ _TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "export": ("observe", "Write tables and verdicts for other programs."),
     },
     "Settings": {
-        "model": ("models.model", "Use a model that you already have: see, try and allow it."),
-        "judge": ("models.judge", "Measure how far judges can be trusted."),
+        "model": ("evals.model", "Use a model that you already have: see, try and allow it."),
+        "judge": ("evals.judge", "Measure how far judges can be trusted."),
         "trust": ("privacy", "Allow a project's config to run programs or to name where data go."),
         "forget": ("privacy", "Erase what is kept about sessions, and prove it."),
         "on": ("connect", "Switch all hooks on again."),

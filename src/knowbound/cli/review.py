@@ -240,7 +240,7 @@ def _use_elsewhere(fix: Fix, to: str, settings: Settings, yes: bool) -> None:
         write_item(lesson, settings, options.user_name())
         echo("Added to the knowledge store. To see it: knowbound kms list")
         return
-    from knowbound.cli.evals.samples import samples_file
+    from knowbound.cli.evals.eval import samples_file
     from knowbound.evals.drafts.file import add
     from knowbound.evals.drafts.sources import sample_of_lesson
 

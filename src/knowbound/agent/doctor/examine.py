@@ -19,7 +19,7 @@ from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck, activity, dat
 from knowbound.agent.doctor.installations import Installation
 from knowbound.agent.doctor.proof import TimeLeft, check_proof
 from knowbound.agent.hook.interruptions import off_state
-from knowbound.agent.hook.switch import VARIABLE
+from knowbound.agent.hook.resident import OFF_VARIABLE
 from knowbound.config import ModelTask, Settings, load
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError, KnowboundError
@@ -118,7 +118,7 @@ def _safely(name: str, checks: Callable[[], Iterable[HealthCheck]]) -> Iterator[
 def check_switch() -> Iterator[HealthCheck]:
     """Note that hooks are switched off, and since when."""
     if state := off_state():
-        do = f"unset {VARIABLE}" if state.by_variable else "knowbound on"
+        do = f"unset {OFF_VARIABLE}" if state.by_variable else "knowbound on"
         yield HealthCheck("hooks", NOTE, f"switched off, {state}: nothing is injected", do)
     elif is_off_by_policy():
         yield HealthCheck("hooks", NOTE, "switched off by the policy of this machine: nothing is injected")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from knowbound.agent.hook import log as hook_log
-from knowbound.agent.hook.switch import FILE, LATE_HOOK, VARIABLE, variable_is_set
+from knowbound.agent.hook.resident import LATE_HOOK, OFF_FILE, OFF_VARIABLE, variable_is_set
 from knowbound.errors import InputError
 from knowbound.text.clock import utc_now
 from knowbound.user_files import append, make_file, make_folder, state_places
@@ -96,7 +96,7 @@ class OffState(NamedTuple):
 
     def __str__(self) -> str:
         if self.by_variable:
-            return f"{VARIABLE} is set"
+            return f"{OFF_VARIABLE} is set"
         return f"since {self.since or 'an unknown time'}"
 
 
@@ -104,7 +104,7 @@ def off_state() -> OffState | None:
     """Return how and since when hooks are off; None if they are on."""
     if variable_is_set():
         return OffState(by_variable=True)
-    for path in filter(os.path.lexists, state_places(FILE)):
+    for path in filter(os.path.lexists, state_places(OFF_FILE)):
         try:
             with open(path, encoding="utf-8", errors="replace") as file:
                 since = file.read(_MOST_OF_A_TIME).strip()
@@ -117,7 +117,7 @@ def off_state() -> OffState | None:
 def switch_off() -> None:
     """Switch off every hook that starts from now on. Raises OSError."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    for path in state_places(FILE):
+    for path in state_places(OFF_FILE):
         if not os.path.lexists(path):  # the first time stays
             make_folder(os.path.dirname(path))
             make_file(path, f"{now}\n".encode())
@@ -126,7 +126,7 @@ def switch_off() -> None:
 def switch_on() -> bool:
     """Remove the switch, not the variable, and report whether it was there. Raises OSError."""
     were_off = False
-    for path in state_places(FILE):
+    for path in state_places(OFF_FILE):
         try:
             os.unlink(path)
             were_off = True

@@ -20,9 +20,8 @@ import os
 import time
 
 from knowbound import __version__
-from knowbound.agent.hook.events import EVENTS, RefusedError, answer
-from knowbound.agent.hook.run import DEFAULT_LIMIT_MS, HookRun
-from knowbound.agent.hook.switch import is_off
+from knowbound.agent.hook.resident import is_off
+from knowbound.agent.hook.run import DEFAULT_LIMIT_MS, EVENTS, HookRun, RefusedError, answer
 from knowbound.agent.hook_entry import FINISH, MOST_INPUT, TRIAL, read_input
 from knowbound.store.data_dir import data_folder
 

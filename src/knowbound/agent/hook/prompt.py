@@ -6,8 +6,8 @@ tool event delivers what it chose (injection/late.py).
 
 from __future__ import annotations
 
-from knowbound.agent.hook.events import EVENTS, INJECTING, RefusedError
-from knowbound.agent.hook.switch import has_late_hook
+from knowbound.agent.hook.resident import has_late_hook
+from knowbound.agent.hook.run import EVENTS, INJECTING, RefusedError
 from knowbound.injection import shadow
 from knowbound.injection.prompt import is_notice
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from knowbound.agent.hook.switch import has_late_hook
+from knowbound.agent.hook.resident import has_late_hook
 from knowbound.agent.hook_entry import AFTER_TOOLS, looks_up
 from knowbound.codebase.kept_index import open_tree
 from knowbound.injection import contexts

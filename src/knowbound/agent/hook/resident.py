@@ -1,6 +1,10 @@
-"""The border between the two ways to answer an event: the running MCP server, and a process that the client starts.
+"""The choice of who answers an event: nobody while hooks are off, else the MCP server, or a process of the client.
 
-Clients call both for the same event. Whoever creates the event's file first answers it:
+The switch of all hooks (`knowbound off`, `knowbound on`) is a file in the user's state folder, so it applies to every
+agent and project from the next hook run on; interruptions.py turns it. The environment variable KNOWBOUND_OFF does the
+same for one shell.
+
+Clients call both the server and the process for the same event. Whoever creates the event's file first answers it:
 
     .knowbound/claims/<hash of the event>
 
@@ -21,6 +25,7 @@ import os
 import time
 
 from knowbound.agent.hook_entry import AFTER_TOOLS
+from knowbound.policy import is_off_by_policy
 from knowbound.store.data_dir import CLAIMS
 from knowbound.user_files import PRIVATE_FILE, make_folder, state_places
 
@@ -30,12 +35,32 @@ if TYPE_CHECKING:
 
     from knowbound.injection.prompt import HookPrompt
 
+OFF_VARIABLE = "KNOWBOUND_OFF"
+PLUGIN = "KNOWBOUND_PLUGIN"  # set by the plugin's scripts to the agent whose plugin it is; that has every hook
+OFF_FILE = "off"
+LATE_HOOK = "late-hook-"  # start of the name of a note, before the agent's name
+_VALUES_FOR_ON = ("", "0", "false", "no")  # of the variable, which then leaves hooks on
 # The events that the server answers, too, with their names in clients. When a session starts no server is connected
 # yet, when it ends it is closed.
 EVENTS = {"user-prompt-submit": "UserPromptSubmit", **AFTER_TOOLS, "stop": "Stop"}
 MARKS = "resident"
 _CLAIM_SECONDS = 60.0  # that a claim is kept: server and process come within seconds
 FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
+
+
+def is_off() -> bool:
+    """Report whether hooks are switched off."""
+    return variable_is_set() or any(map(os.path.lexists, state_places(OFF_FILE))) or is_off_by_policy()
+
+
+def has_late_hook(agent: str) -> bool:
+    """Report whether a hook is installed that delivers what a model chooses after the prompt was answered."""
+    return os.environ.get(PLUGIN) == agent or any(map(os.path.exists, state_places(LATE_HOOK + agent)))
+
+
+def variable_is_set() -> bool:
+    """Report whether the variable switches hooks off."""
+    return os.environ.get(OFF_VARIABLE, "").strip().lower() not in _VALUES_FOR_ON
 
 
 def claim(home: str, event: str, prompt: HookPrompt, payload: Mapping[str, object]) -> bool:

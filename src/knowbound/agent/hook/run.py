@@ -1,8 +1,13 @@
-"""One run of a hook: its time limit, and exactly one ending, which is recorded.
+"""One run of a hook: it answers an event within its time limit, and has exactly one ending, which is recorded.
 
-A run answers an event in a process of its own (process.py) or in the MCP server (agent/mcp/hook_events.py). One lock
-decides which thread ends it: the thread that works takes it before it answers, the thread that watches the limit before
-it gives up. So no answer follows after the run was given up, and a delivered answer is recorded as delivered.
+A run answers in a process of its own (process.py) or in the MCP server (agent/mcp/hook_events.py). What a kind of event
+needs is loaded for it alone: prompt.py, rescue.py, stop.py; finish.py does the work that no agent waits for. All use
+the standard library and our smallest modules, and read only the local index, so a backend that is down does not matter.
+Claude Code and Codex use the same JSON, and the same names for the events that both have (agent/install/clients.py).
+
+One lock decides which thread ends the run: the thread that works takes it before it answers, the thread that watches
+the limit before it gives up. So no answer follows after the run was given up, and a delivered answer is recorded as
+delivered.
 """
 
 from __future__ import annotations
@@ -12,10 +17,12 @@ import time
 from contextlib import suppress
 
 from knowbound.agent.hook import log as hook_log
+from knowbound.agent.hook import resident
 from knowbound.agent.hook_entry import AFTER_TOOLS
 from knowbound.injection import contexts, hook_settings, shadow
+from knowbound.injection.prompt import HookPrompt
 from knowbound.injection.record import Record
-from knowbound.store.data_dir import INJECTIONS, RESCUES, is_usable
+from knowbound.store.data_dir import INJECTIONS, RESCUES, data_folder, is_usable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +33,6 @@ if TYPE_CHECKING:
     from knowbound.agent.hook.stop import StopCheck
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.inject import Choice
-    from knowbound.injection.prompt import HookPrompt
     from knowbound.injection.store_index import SessionStart
     from knowbound.quality.ended import EndedTurn
 
@@ -41,11 +47,47 @@ TURN_ENDS = {
     "session-end": "SessionEnd",
     "subagent-stop": "SubagentStop",
 }
+INJECTING = {"user-prompt-submit": "UserPromptSubmit", "session-start": "SessionStart"}
+EVENTS = INJECTING | TURN_ENDS | AFTER_TOOLS
 DEFAULT_LIMIT_MS = 1_000  # until the settings are known; as in config.py, which is too slow to load
+
+
+class RefusedError(Exception):
+    """The reason why nothing is injected, for the log."""
 
 
 class GivenUpError(Exception):
     """The run was ended by the thread that watches its limit."""
+
+
+def answer(run: HookRun, event: str, payload: dict[str, Any], started_in: str) -> None:
+    """Answer an event, unless another run has claimed it, and end the run."""
+    prompt = HookPrompt(payload)
+    run.use_folder(*data_folder(prompt.cwd or started_in))
+    if run.home and not run.is_trial:
+        run.has_claimed = resident.claim(run.home, event, prompt, payload)
+        run.is_answered_elsewhere = not run.has_claimed
+    if run.is_answered_elsewhere:
+        run.leave()
+    elif event in TURN_ENDS:
+        from knowbound.quality.ended import EndedTurn  # noqa: PLC0415  # other events need none
+
+        run.ended_turn = EndedTurn(event, prompt, payload)
+        if event == "stop":
+            from knowbound.agent.hook.stop import stop_check_of  # noqa: PLC0415
+
+            run.check = stop_check_of(run, prompt, payload)
+        run.queue(run.ended_turn, run.check if run.check is not None and run.check.mode != "off" else None)
+    else:
+        run.record.add_prompt(prompt)
+        if event in AFTER_TOOLS:
+            from knowbound.agent.hook.rescue import answer_miss  # noqa: PLC0415  # other events need none
+
+            answer_miss(run, event, payload, prompt)
+        else:
+            from knowbound.agent.hook.prompt import answer_prompt  # noqa: PLC0415
+
+            answer_prompt(run, event, prompt)
 
 
 class HookRun:

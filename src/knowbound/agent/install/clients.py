@@ -13,9 +13,8 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from knowbound.agent.hook import resident
-from knowbound.agent.hook.events import EVENTS
 from knowbound.agent.hook.interruptions import off_state
-from knowbound.agent.hook.switch import VARIABLE
+from knowbound.agent.hook.run import EVENTS
 from knowbound.agent.hook_entry import TRIAL
 from knowbound.agent.mcp.server import HOOK_TOOL, input_of
 from knowbound.config import REPLACED, SETTINGS, Settings, variable
@@ -53,7 +52,8 @@ _MATCHERS = {
     ("codex", "post-tool-use"): "Bash",
 }
 _VARIABLES = (
-    "KNOWBOUND_HOME", VARIABLE, "KNOWBOUND_MODEL", "KMS_QUALITY_RANKING_ENABLED", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
+    "KNOWBOUND_HOME", resident.OFF_VARIABLE, "KNOWBOUND_MODEL", "KMS_QUALITY_RANKING_ENABLED", "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
 )  # fmt: skip
 HOOK_SECONDS = 5  # the agent's own limit, for a machine that hangs; ours is far below
 _END_SECONDS = {SESSION_END: 3, INTERRUPT: 3}  # the most that Codex allows at the end without a warning
@@ -290,7 +290,7 @@ def hook_commands(settings: Settings) -> dict[str, str]:
             "hooks-off", f"All hooks are off ({off}): nothing would be injected. Try: knowbound on, or --inject off"
         )
     variables = {
-        VARIABLE: "",
+        resident.OFF_VARIABLE: "",
         TRIAL: "1",
         "KNOWBOUND_HOME": str(settings.home),
         "KNOWBOUND_INJECTION_TIME_LIMIT_MS": str(max(_EVALUATION_LIMIT_MS, settings.injection_time_limit_ms)),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from knowbound.agent.hook import log as hook_log
-from knowbound.agent.hook.switch import is_off
+from knowbound.agent.hook.resident import is_off
 from knowbound.injection import contexts
 from knowbound.injection.inject import item_row
 from knowbound.injection.log import PULLED

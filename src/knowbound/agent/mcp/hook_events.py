@@ -1,6 +1,6 @@
 """Events that the running MCP server answers, for which no process starts.
 
-The answers are those of the process (agent/hook/events.py), and so are the records; the index stays open between
+The answers are those of the process (agent/hook/run.py), and so are the records; the index stays open between
 events. One thread works, so that many events at once do not slow each other down; the thread of each call watches its
 limit. An event that cannot be answered in time, judging by the last events, is declined at once and recorded.
 
@@ -26,10 +26,9 @@ from contextlib import suppress
 from itertools import count
 
 from knowbound.agent.hook import resident
-from knowbound.agent.hook.events import RefusedError, answer
 from knowbound.agent.hook.finish import finish, needs_process, unfinished
-from knowbound.agent.hook.run import DEFAULT_LIMIT_MS, HookRun
-from knowbound.agent.hook.switch import is_off
+from knowbound.agent.hook.resident import is_off
+from knowbound.agent.hook.run import DEFAULT_LIMIT_MS, HookRun, RefusedError, answer
 from knowbound.agent.hook_entry import AFTER_TOOLS, FINISH, may_be_miss
 from knowbound.agent.mcp.server import LAYOUT
 from knowbound.core.tool_kinds import ToolKind

@@ -1,1 +1,1 @@
-"""The verbs about evaluations: run one, see and gate stored ones, propose samples. Begin with `eval.py`."""
+"""The verbs about evaluations, and about the models and judges that they use: run, compare, measure, label by hand."""

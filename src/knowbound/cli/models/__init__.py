@@ -1,1 +1,0 @@
-"""The verbs about models and judges: see and allow a model, measure judges, label by hand."""

@@ -12,7 +12,7 @@ from knowbound.core.trace import Outcome, Prompt, Start, Step, ToolCall, ToolKin
 from knowbound.gaps.lens import LensSettings, SessionLens
 from knowbound.gaps.reading import read_session
 from knowbound.gaps.signals import terms_of
-from knowbound.text.similar import similar
+from knowbound.text.terms import similar
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.sessions import SharedEvents
 from tests.transcripts import PROJECT, SESSION, Transcript

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.text.redact import excerpt, excerpt_of_end, redact
-from knowbound.text.secrets import names
+from knowbound.text.secrets import features
 
 LETTERS = "abcdefghijkmnopqrstuvwzABCDEFGHJKLMNPQRSTUVWZ"
 _random = random.Random(7)
@@ -234,7 +234,7 @@ def test_several_secrets_in_one_text_are_all_replaced() -> None:
 
 
 def test_every_name_is_found_by_its_rare_part() -> None:
-    assert [name for name in names.ALL if not names.may_name_secret(f"a {name} b")] == []
+    assert [name for name in features.ALL if not features.may_name_secret(f"a {name} b")] == []
 
 
 @pytest.mark.parametrize("between", ["\n", "\n    ", "\\\n", "\\n", '" +\n  "'])

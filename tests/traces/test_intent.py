@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
 from knowbound.traces.calls.finish import finish_call
-from knowbound.traces.calls.purpose import asks_whether
+from knowbound.traces.calls.intent import asks_whether
 from knowbound.traces.shell.lookup import read_shell
 
 # Calls of agents' own tools, with results that say that nothing was found.

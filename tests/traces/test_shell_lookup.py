@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
 from knowbound.traces.calls.finish import MAX_SHELL_PATHS, finish_call
-from knowbound.traces.calls.purpose import speaks_of_absence
+from knowbound.traces.calls.intent import speaks_of_absence
 from knowbound.traces.shell.lookup import read_shell, split_exit_code
 
 NO_FILE = "No such file or directory"

@@ -23,7 +23,7 @@ from knowbound.store.data_dir import CODEBASE, OWNER
 from knowbound.store.database import Database
 from knowbound.store.marking import mark_folder
 from knowbound.text.redact import redact
-from knowbound.text.similar import plain_term
+from knowbound.text.terms import plain_term
 
 if TYPE_CHECKING:
     import sqlite3

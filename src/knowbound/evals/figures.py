@@ -17,7 +17,7 @@ from knowbound.gaps.aggregate import SampleCounts
 from knowbound.stats.evaluation import SampleRun, complete_runs, sample_rate, sample_weight
 from knowbound.stats.figures import Coverage, GapFigures, MissedSearch, RateKind
 from knowbound.stats.rate import Mean, Rate, Weighted, mean_of
-from knowbound.text.similar import path_terms, terms
+from knowbound.text.terms import path_terms, terms
 
 _MOST_SEARCHES = 50  # missed searches that are kept
 

@@ -55,8 +55,7 @@ from knowbound.judge.registry import asker_for
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
-from knowbound.text.redact import excerpt
-from knowbound.text.secrets.values import redact_value
+from knowbound.text.redact import excerpt, redact_value
 
 _SECONDS, _CALLS = 60.0, 40
 _LONGEST_QUESTION = 4000

@@ -24,7 +24,7 @@ from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.text.hedges import cues, may_hedge
 from knowbound.text.redact import cut
 from knowbound.text.sentences import HIDDEN, Sentence, mask, prose_lines, sentences, shape
-from knowbound.text.similar import path_terms, similar, terms
+from knowbound.text.terms import path_terms, similar, terms
 from knowbound.traces.calls.tools import COMMAND_KEYS, first_text, kind_of
 
 _SEARCHES = re.compile(r"(?:^|[;&|(]\s*)(?:e|f|git )?(?:grep|rg|find)\s")  # the specification's searching commands

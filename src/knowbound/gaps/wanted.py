@@ -17,9 +17,8 @@ from knowbound.core.paths import relative_to
 from knowbound.core.signal import FoundPlace
 from knowbound.core.trace import Outcome, ToolCall, ToolKind
 from knowbound.text.sentences import plain_sentences
-from knowbound.text.similar import plain_term
 from knowbound.text.stop_words import CODE_WORDS
-from knowbound.text.terms import canonical, split_words
+from knowbound.text.terms import canonical, plain_term, split_words
 
 _QUERY_CHARS = 500
 _SENTENCE_CHARS = 1_500

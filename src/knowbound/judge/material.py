@@ -23,7 +23,7 @@ import msgspec
 from knowbound.core.quality import JudgedCall, JudgedTurn
 from knowbound.judge.models.questions import sendable
 from knowbound.text.printable import both_ends, estimated_tokens
-from knowbound.text.secrets.values import redact_value
+from knowbound.text.redact import redact_value
 from knowbound.text.stop_words import STOP_WORDS
 
 TOKENS = 6_000  # of a turn

@@ -23,7 +23,7 @@ from knowbound.core.paths import project_name
 from knowbound.core.signal import NOT_CLOSED, Findings, Signal, Status, Turn
 from knowbound.errors import StoreError
 from knowbound.store.database import FindingsStore
-from knowbound.text.similar import plain_term
+from knowbound.text.terms import plain_term
 
 PAGE = 50  # rows
 _KEYS_AT_ONCE = 200  # listed in one transaction

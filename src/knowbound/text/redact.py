@@ -12,7 +12,7 @@ loads none. Every pattern is linear: a repetition ends where the pattern may beg
 from __future__ import annotations
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.text.secrets.names import may_have_option, may_have_parameter, may_name_secret, parts_with_runs
+from knowbound.text.secrets.features import mark, may_have_option, may_have_parameter, may_name_secret, parts_with_runs
 
 _EDGE_CHARACTERS = 300  # characters beyond an excerpt
 _LONG_RUN = lazy(r"[A-Za-z0-9]{20}")
@@ -74,8 +74,7 @@ def _redact_once(text: str) -> str:
 
         without = redact_commands(text, names_secret=names_secret)
     if names_secret:
-        from knowbound.text.secrets.named import redact_named  # noqa: PLC0415
-        from knowbound.text.secrets.said import redact_tables  # noqa: PLC0415
+        from knowbound.text.secrets.named import redact_named, redact_tables  # noqa: PLC0415
 
         lowered = lowered if without == text else _lowered(without)
         text, without = without, redact_named(without, lowered)
@@ -109,7 +108,6 @@ def _redact_decoded(text: str) -> str:
 def _redact_tokens(text: str) -> str:
     """Redact private keys and the tokens with a vendor's prefix."""
     from knowbound.text.secrets.forms import redact_keys  # noqa: PLC0415
-    from knowbound.text.secrets.looks import mark  # noqa: PLC0415
     from knowbound.text.secrets.shapes import find_tokens  # noqa: PLC0415
 
     text = redact_keys(text)
@@ -118,3 +116,59 @@ def _redact_tokens(text: str) -> str:
         kept += [text[done:start], mark(kind)]
         done = end
     return "".join([*kept, text[done:]]) if kept else text
+
+
+# Values and JSON: a secret may be known only by the name of its key
+
+
+def redact_value(value: object, name: str = "") -> object:
+    """Return a value of JSON's types with every text redacted; `name` is the key of the value."""
+    if isinstance(value, str):
+        return _redact_named(name, value) if name else redact(value)
+    if isinstance(value, list | tuple):
+        return type(value)([redact_value(part, name) for part in value])
+    if isinstance(value, dict):
+        return {
+            redact(key) if isinstance(key, str) else key: redact_value(part, str(key)) for key, part in value.items()
+        }
+    return value
+
+
+def redact_stream(text: str) -> str:
+    """Redact an agent's output: a JSON document, lines of JSON, plain text, or lines of both; JSON stays JSON."""
+    if (redacted := _redact_json(text)) is not None:
+        return redacted
+    parts: list[str] = []
+    plain: list[str] = []  # lines in a row that are no JSON: a secret may span several lines
+    for line in text.splitlines(keepends=True):
+        redacted = _redact_json(line)
+        if redacted is None:
+            plain.append(line)
+        else:
+            parts += [redact("".join(plain)), redacted]
+            plain.clear()
+    return "".join([*parts, redact("".join(plain))])
+
+
+def _redact_json(text: str) -> str | None:
+    """Redact every text in JSON and keep the rest as written; None if the text is no JSON."""
+    body = text.strip()
+    if body[:1] not in ("{", "["):
+        return None
+    import msgspec  # noqa: PLC0415  (a hook reads no JSON here)
+
+    try:
+        value = msgspec.json.decode(body.encode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    redacted = redact_value(value)
+    return text if redacted == value else text.replace(body, msgspec.json.encode(redacted).decode())
+
+
+def _redact_named(name: str, value: str) -> str:
+    """Redact a value as `name: "value"` would be."""
+    before, after = f'{name}: "', '"'
+    whole = redact(before + value + after)
+    if whole.startswith(before) and whole.endswith(after):
+        value = whole[len(before) : -len(after)]
+    return redact(value)

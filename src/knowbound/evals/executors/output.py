@@ -19,8 +19,7 @@ import msgspec
 from knowbound.core.trace import Break, Broken, Event, Prompt, Step
 from knowbound.evals.executor import Execution, RunEnding, Task
 from knowbound.evals.executors.agent_process import AgentExit, is_running
-from knowbound.text.redact import excerpt_of_end, redact
-from knowbound.text.secrets.values import redact_stream
+from knowbound.text.redact import excerpt_of_end, redact, redact_stream
 from knowbound.traces.readers.chat import Chat
 from knowbound.traces.registry import Reader, RunUsage, Stream, recognise
 from knowbound.traces.source import Tally, read_head

@@ -20,7 +20,7 @@ from knowbound.errors import InputError
 from knowbound.judge.material import is_quoted
 from knowbound.judge.models.completion import Completion, CompletionError, MalformedError, ModelQuestion, parse_answer
 from knowbound.store.answers import AgentQuestions, ModelAnswers, QueuedEntry, QueuedQuestion, question_id
-from knowbound.text.secrets.values import redact_value
+from knowbound.text.redact import redact_value
 
 MOST = 10  # questions in one batch
 MOST_CHARACTERS = 60_000  # of the material in one batch: clients cut longer results of a tool

@@ -9,8 +9,7 @@ import msgspec
 
 from knowbound.judge.models.completion import ModelQuestion, known_sum, parse_answer
 from knowbound.judge.prompts import PromptFile
-from knowbound.text.redact import redact
-from knowbound.text.secrets.values import redact_value
+from knowbound.text.redact import redact, redact_value
 
 _T = TypeVar("_T")
 

@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.text.secrets.looks import is_placeholder, is_random, is_varied, mark
-from knowbound.text.secrets.names import may_have_option
+from knowbound.text.secrets.features import is_placeholder, is_random, is_varied, mark, may_have_option
 
 _PASSWORD = lazy(
     r"(://[^\s/:@\"'<>`\[]*+:)(?!/|\d{1,5}[/?#),;\]}])"  # after the host may come a port instead

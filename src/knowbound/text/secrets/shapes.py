@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.text.secrets.looks import is_varied, mark
+from knowbound.text.secrets.features import is_varied, mark
 
 
 class _Shape(NamedTuple):

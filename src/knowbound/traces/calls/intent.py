@@ -1,10 +1,12 @@
-"""Intent of a lookup that missed, from the call alone (specification 1, section 10).
+"""Intent of a lookup that missed (specification 1, section 10), from the call and the agent's words about it.
 
 A malformed call is malformed before all else, and an incidental one is no check of the project.
 """
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import Any
 
 from knowbound.core.lazy_pattern import lazy
@@ -38,8 +40,6 @@ def tool_intent(
         return LookupIntent.INCIDENTAL, ""
     is_check = input_.get("output_mode") == "count"
     if purpose and not is_check:
-        from knowbound.traces.calls.purpose import announces_check  # noqa: PLC0415  # few calls have a description
-
         is_check = announces_check(purpose)
     return (LookupIntent.CHECK if is_check else LookupIntent.LOOKUP), ""
 
@@ -63,3 +63,86 @@ def _call_fault(name: str, kind: ToolKind, input_: dict[str, Any], query: str) -
     return fault(query, syntax, multiline=bool(input_.get("multiline"))) or (
         fault(glob, Syntax.GLOB) if isinstance(glob, str) else ""
     )
+
+
+def announces_check(text: str) -> bool:
+    """Report whether a text announces a check that something is there, or no longer there."""
+    return asks_whether(text) or speaks_of_absence(text)
+
+
+_WHETHER = lazy(
+    r"\b(?:check|see|verify|confirm|determine|test|find out|look|ensure)\w*(?: to see)? (?:if|whether)\b"
+    r"|\bcheck\w* for\b"
+    r"|\b(?:check|verify|confirm|ensure|see)\w*\b[^.;\n]{0,60}\b(?:exists?|existence|already)\b"
+    r"|\b(?:is|are) there\b|\bdo(?:es)? [^.;\n]{1,40} exist\b"
+    r"|是否|有没有|存不存在",
+    re.IGNORECASE,
+)
+
+
+def asks_whether(text: str) -> bool:
+    """Report whether a text asks if something is there."""
+    return _WHETHER.search(text[:_LONGEST_SPEECH]) is not None
+
+
+_FINDING = lazy(
+    r"\s*(?:(?:find|locate|search|look (?:for|up|at|into)|list|identify|discover|grep|examine|explore|read|view|show"
+    r"|get|inspect)\b|查找|搜索|寻找|定位|列出|读取|阅读)",
+    re.IGNORECASE,
+)
+
+
+def expects_it(text: str) -> bool:
+    """Report whether a text expects that something is there: it announces a search or a closer look."""
+    return _FINDING.match(text) is not None
+
+
+_THINGS = (
+    r"(?:references?|refs|usages?|uses|occurrences?|instances?|mentions?|imports?|traces?|callers?|calls|"
+    r"matches|hits|leftovers?|violations?|todos?|conflicts?|markers?|consumers?)"
+)
+_OLD = r"(?:remaining|left-?over|lingering|stale|dangling|stray|residual|outdated)"
+_ABSENCE = lazy(
+    "|".join(
+        (
+            r"\bno longer\b",
+            rf"\bno (?:{_OLD}|more)\b",
+            rf"\b{_OLD}\s(?:[\w'`\"./-]+\s){{0,3}}{_THINGS}\b",
+            r"\b(?:any|for) (?:remnants?|remains)\b|\bleft ?overs?\b",
+            r"\bstill (?:referenced|used|present|exists?|there|mention\w*|import\w*|contains?|refer\w*|uses?)\b",
+            r"\bstill (?:has|have|in use)\b",
+            r"\b(?:was|were|is|are|been|got|fully|completely|properly|all) "
+            r"(?:removed|deleted|gone|eliminated|cleaned up|purged|absent)\b",
+            r"\bnothing (?:left|remains|else|references|uses|still)\b|\bnone (?:left|remain)",
+            r"\b(?:verif\w+|confirm\w*|ensur\w+|mak(?:e|ing) sure|double[- ]check\w*|validat\w+|assert\w*)\b"
+            r"[^.;\n]{0,80}?\b(?:no(?!-)|none|nothing|not|never|without|gone|remov(?:ed|al)|delet(?:ed|ion)|absent|"
+            r"absence|zero|hidden|isn't|aren't|don't|doesn't)\b",
+            r"\bcheck\w*\b[^.;\n]{0,40}?\b(?:that no|there (?:is|are) no|for no|nothing|are gone|is gone)\b",
+            r"\b(?:should|must) (?:be (?:gone|empty|none|zero)|not (?:exist|appear|be there)|have no)\b",
+            r"残留|遗留|不再|(?:已经?|都|全部)(?:删除|移除|清除|清理)|没有(?:剩余|残留|遗漏)",
+            r"是否还(?:有|存在)|还有没有|清理干净|(?:确认|确保|验证|检查).{0,30}?(?:没有|不存在|已删|已移|无残|不含)",
+        )
+    ),
+    re.IGNORECASE,
+)
+
+
+_LONGEST_SPEECH = 2_000  # characters of a text that are searched
+# Every phrase of absence in English has one of these in it: a cheap check before the expensive one.
+_HINTS = (
+    *("no ", "non", "not", "n't", "never", "without", "zero", "left", "still", "gone", "hidden", "absen", "remain"),
+    *("remov", "delet", "eliminat", "clean", "purg", "linger", "stale", "dangling", "stray", "residual", "outdated"),
+    *("remnant", "empty"),
+)
+
+
+@lru_cache(maxsize=4096)
+def speaks_of_absence(text: str) -> bool:
+    """Report whether a text is about a check that something is gone or absent, rather than a search for it."""
+    text = text[:_LONGEST_SPEECH]
+    if not text:
+        return False
+    low = text.lower()
+    if text.isascii() and not any(map(low.__contains__, _HINTS)):
+        return False
+    return _ABSENCE.search(text) is not None

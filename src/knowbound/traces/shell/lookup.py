@@ -339,7 +339,7 @@ def line_intent(line: LinePlan, main: ParsedCommand, purpose: str, folder: str) 
         return LookupIntent.INCIDENTAL, ""
     expects_it = False
     if purpose:
-        from knowbound.traces.calls import purpose as words  # noqa: PLC0415  # most calls have no description
+        from knowbound.traces.calls import intent as words  # noqa: PLC0415  # most calls have no description
 
         if words.announces_check(purpose):
             return LookupIntent.CHECK, ""

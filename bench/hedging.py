@@ -17,8 +17,8 @@ from typing import NamedTuple
 from bench.recorded_sets import UNSEEN, LabelledHedge, asker_of, hedges, recording_of
 from bench.train_hedging import Example, examples, fit
 from bench.turn_sets import is_aside as is_kept_aside
-from knowbound.judge.hedging.model import ModelHedgingJudge
 from knowbound.judge.hedging.rules import RulesJudge
+from knowbound.judge.model_judges import ModelHedgingJudge
 from knowbound.stats.rate import Rate
 from knowbound.text.hedges import cues
 from knowbound.text.sentences import mask

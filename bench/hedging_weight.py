@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from bench.recorded_sets import asker_of, hedges, recording_of
 from bench.train_hedging import examples, fit
 from knowbound.core.signal import HedgingVerdict
-from knowbound.judge.hedging.model import ModelHedgingJudge
 from knowbound.judge.hedging.rules import RulesJudge
+from knowbound.judge.model_judges import ModelHedgingJudge
 from knowbound.stats.rate import Rate
 
 _EDGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.01)

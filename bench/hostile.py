@@ -79,9 +79,8 @@ from knowbound.text.markdown import sections_of
 from knowbound.text.redact import redact
 from knowbound.text.sentences import plain_sentences, sentences
 from knowbound.text.terms import similar, terms
-from knowbound.traces.calls.intent import asks_whether, speaks_of_absence
+from knowbound.traces.calls.intent import asks_whether, fault, speaks_of_absence
 from knowbound.traces.calls.outcome import failure, is_empty_result
-from knowbound.traces.calls.patterns import fault
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.registry import recognise
 from knowbound.traces.sessions import SharedEvents

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from knowbound.core.item import Item
 from knowbound.stats.floor import Injecting
-from knowbound.text.stop_words import SEARCH_STOP_WORDS
+from knowbound.text.english import SEARCH_STOP_WORDS
 
 _WORD = re.compile(r"[^\W_]+")
 _TABLE = (

@@ -34,7 +34,7 @@ from knowbound.evidence.investigate import has_only_names, investigate
 from knowbound.evidence.plan import read_plan
 from knowbound.evidence.understanding import ask_plan
 from knowbound.judge.models.asking import Asker
-from knowbound.judge.models.recorded import Recorded
+from knowbound.judge.models.completion import Recorded
 from knowbound.judge.names import JudgeOptions
 from knowbound.stats.rate import Rate
 

@@ -29,8 +29,7 @@ from knowbound.core.evidence import CitedSource, Investigation, NearPlace
 from knowbound.evidence.investigate import investigate
 from knowbound.files import list_files, read_text, rg
 from knowbound.stats.rate import Rate
-from knowbound.text.stems import stem
-from knowbound.text.stop_words import SEARCH_STOP_WORDS, STOP_WORDS
+from knowbound.text.english import SEARCH_STOP_WORDS, STOP_WORDS, stem
 from knowbound.text.terms import split_words
 
 HERE = Path(__file__).parent / "questions"

@@ -36,7 +36,7 @@ from tests.services import running_replica_set, until
 
 from bench.measuring import HOOK, at, options, seconds, warn_if_busy
 from knowbound.agent.background import SCORING
-from knowbound.judge.turns.rules import RulesTurnJudge
+from knowbound.judge.turns import RulesTurnJudge
 from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.quality import queue
 from knowbound.quality.scoring import Scorer

@@ -27,13 +27,12 @@ from bench.stop_answers.__main__ import ask_stop
 from bench.train_hedging import examples
 from bench.turn_sets import LabelledTurn, read_set
 from knowbound.judge import tryout
-from knowbound.judge.hedging.model import ModelHedgingJudge
 from knowbound.judge.hedging.verdict import HedgingCandidate
+from knowbound.judge.model_judges import ModelHedgingJudge, ModelTurnJudge
 from knowbound.judge.models.asking import Asker
-from knowbound.judge.models.recorded import Recorded
+from knowbound.judge.models.completion import Recorded
 from knowbound.judge.names import JudgeOptions
 from knowbound.judge.prompts import load_prompt
-from knowbound.judge.turns.model import ModelTurnJudge
 
 HERE = Path(__file__).parent
 ANSWERS = HERE / "answers"

@@ -27,7 +27,7 @@ from bench.retrieval_speed import made_index
 from knowbound.kms.search.lexical import ParsedQuery, rows_with_words
 from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import embed, similarity
-from knowbound.text.stop_words import SEARCH_STOP_WORDS
+from knowbound.text.english import SEARCH_STOP_WORDS
 
 
 class Conversation(NamedTuple):

@@ -25,7 +25,7 @@ from knowbound.kms.index.codes import refresh_codes
 from knowbound.kms.search.lexical import terms_of
 from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import _table, code_of, embed
-from knowbound.text.stop_words import SEARCH_STOP_WORDS
+from knowbound.text.english import SEARCH_STOP_WORDS
 
 SIZES = (10_000, 100_000, 1_000_000)
 FOLDER = Path(tempfile.gettempdir()) / "knowbound-bench"

@@ -19,10 +19,10 @@ from bench.real_turns import written_items
 from bench.recorded_sets import UNSEEN, asker_of, recording_of
 from bench.turn_sets import LabelledTurn, all_sets, is_aside, read_set
 from knowbound.core.quality import ItemVerdict, JudgedItem, JudgedTurn, Metric
-from knowbound.judge.turns.model import ModelTurnJudge
-from knowbound.judge.turns.rules import RulesTurnJudge, TurnJudge
+from knowbound.judge.model_judges import ModelTurnJudge
+from knowbound.judge.turns import RulesTurnJudge, TurnJudge
 from knowbound.stats.calibration import Calibration, Estimate, Pair, Share, calibrate, cohen_kappa
-from knowbound.text.stop_words import STOP_WORDS
+from knowbound.text.english import STOP_WORDS
 
 _WORD = re.compile(r"[^\W_]+|[\u4e00-\u9fff]")
 _SETS: dict[str, Callable[[], list[LabelledTurn]]] = {

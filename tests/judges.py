@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from knowbound.judge.hedging.model import ModelHedgingJudge
 from knowbound.judge.hedging.rules import RulesJudge
 from knowbound.judge.hedging.verdict import HedgingJudge
+from knowbound.judge.model_judges import ModelHedgingJudge, ModelTurnJudge
 from knowbound.judge.models.asking import AnswerStore, Asker
 from knowbound.judge.names import RULES, JudgeOptions, parse_name
 from knowbound.judge.registry import asker_of, hedging_judge_version, rubric_judge_by, turn_judge_version
 from knowbound.judge.rubric import RubricJudge
-from knowbound.judge.turns.model import ModelTurnJudge
-from knowbound.judge.turns.rules import RulesTurnJudge, TurnJudge
+from knowbound.judge.turns import RulesTurnJudge, TurnJudge
 
 
 def asker_named(name: str, options: JudgeOptions | None = None, store: AnswerStore | None = None) -> Asker | None:

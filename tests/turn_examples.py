@@ -11,10 +11,10 @@ import msgspec
 
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
 from knowbound.judge.labels import ItemLabel, LabelledTurn
-from knowbound.judge.models.recorded import RecordedAnswer
+from knowbound.judge.model_judges import entries_of
+from knowbound.judge.models.completion import RecordedAnswer
 from knowbound.judge.prompts import load_prompt
-from knowbound.judge.turns.model import entries_of
-from knowbound.judge.turns.rules import TurnVerdicts
+from knowbound.judge.turns import TurnVerdicts
 
 Says = Callable[[LabelledTurn, str, ItemLabel], tuple[bool, bool, bool]]
 

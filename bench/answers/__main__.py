@@ -17,8 +17,7 @@ import msgspec
 
 from bench.recorded_sets import SETS, recording_of
 from knowbound.judge.models.asking import Asker
-from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
-from knowbound.judge.models.recorded import Recorded, RecordedAnswer
+from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion, Recorded, RecordedAnswer
 from knowbound.judge.names import JudgeOptions
 
 

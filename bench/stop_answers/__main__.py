@@ -19,7 +19,7 @@ import msgspec
 
 from knowbound.audit.stop import StopFinding, check_answer, read_by
 from knowbound.judge.models.asking import Asker
-from knowbound.judge.models.recorded import Recorded
+from knowbound.judge.models.completion import Recorded
 from knowbound.judge.names import JudgeOptions
 from knowbound.stats.rate import Rate
 

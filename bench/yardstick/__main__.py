@@ -19,10 +19,9 @@ from bench.recorded_sets import UNSEEN, asker_of, hedges, recording_of
 from bench.turn_sets import is_aside, read_set
 from bench.turns import judged
 from knowbound.core.quality import Metric
-from knowbound.judge.hedging.model import ModelHedgingJudge
 from knowbound.judge.hedging.rules import RulesJudge
-from knowbound.judge.turns.model import ModelTurnJudge
-from knowbound.judge.turns.rules import RulesTurnJudge, TurnJudge
+from knowbound.judge.model_judges import ModelHedgingJudge, ModelTurnJudge
+from knowbound.judge.turns import RulesTurnJudge, TurnJudge
 from knowbound.stats.rate import Rate
 
 _HERE = Path(__file__).parent

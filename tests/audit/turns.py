@@ -6,7 +6,7 @@ from pathlib import Path
 
 from knowbound.audit.reading import read_session
 from knowbound.core.audit import AuditedTurn, Diagnosis, Support
-from knowbound.judge.turns.rules import RulesTurnJudge
+from knowbound.judge.turns import RulesTurnJudge
 from knowbound.traces.sessions import SharedEvents
 from knowbound.traces.turns import session_of
 from tests.transcripts import PROJECT, Transcript

@@ -31,7 +31,8 @@ from knowbound.report.model import ObserveReport
 from knowbound.stats.figures import WARNING, HedgeJudging
 from knowbound.stats.rate import Rate
 from knowbound.store.observed import Observed
-from knowbound.traces import processes, sessions, source
+from knowbound.traces import sessions, source
+from knowbound.traces.sessions import done_in_processes
 from tests.transcripts import Transcript
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
@@ -267,7 +268,7 @@ def test_several_processes_print_the_same_json_as_one(shop: Path, monkeypatch: p
 
     def counted(work: Sequence[Any], do: Callable[[Any], Any], jobs: int) -> Iterator[Any]:
         started.append(jobs)
-        return processes.done_in_processes(work, do, jobs)
+        return done_in_processes(work, do, jobs)
 
     monkeypatch.setattr("knowbound.traces.sessions.done_in_processes", counted)
     printed = []

@@ -14,7 +14,7 @@ from knowbound.judge.choice import Permission, chooser, judge_for, keep_permissi
 from knowbound.judge.models.agent import next_questions, take_answer
 from knowbound.judge.names import parse_name
 from knowbound.judge.registry import turn_judge
-from knowbound.judge.turns.rules import TurnVerdicts
+from knowbound.judge.turns import TurnVerdicts
 from knowbound.store.answers import AgentQuestions, erase_questions
 
 CLAUDE = "agent:claude-code"

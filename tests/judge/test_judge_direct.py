@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from knowbound.judge.models.api import DirectModel
 from knowbound.judge.models.completion import CompletionError, ModelQuestion
-from knowbound.judge.models.direct import DirectModel
 from knowbound.judge.names import parse_name
 from tests.fault_server import Reply, anthropic, chat, cut, huge, serving, status
 
@@ -94,7 +94,7 @@ def test_a_key_or_an_address_that_cannot_be_sent_is_not_shown(monkeypatch: pytes
 
 def test_it_loads_no_library_of_a_provider() -> None:
     script = (
-        "import sys; import knowbound.injection.choosing, knowbound.judge.models.direct; "
+        "import sys; import knowbound.injection.choosing, knowbound.judge.models.api; "
         "print([one for one in sys.modules if one.startswith(('pydantic', 'openai', 'anthropic', 'httpx', 'asyncio'))])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -18,13 +18,19 @@ from hypothesis import strategies as st
 from knowbound.core.trace import Step
 from knowbound.evals.executors.file_tools import ModelTool
 from knowbound.evals.executors.model import Conversation
-from knowbound.judge.hedging.model import HedgingAnswer
 from knowbound.judge.hedging.verdict import HedgingCandidate, judge_candidates
+from knowbound.judge.model_judges import HedgingAnswer
 from knowbound.judge.models import asking
 from knowbound.judge.models.asking import Asker, MemoryAnswers
-from knowbound.judge.models.completion import Completion, CompletionError, MalformedError, ModelQuestion, parse_answer
+from knowbound.judge.models.completion import (
+    Completion,
+    CompletionError,
+    MalformedError,
+    ModelQuestion,
+    RecordedAnswer,
+    parse_answer,
+)
 from knowbound.judge.models.questions import AskResult
-from knowbound.judge.models.recorded import RecordedAnswer
 from knowbound.judge.names import FORMS, JudgeOptions, parse_name
 from knowbound.judge.prompts import PromptFile, input_hash
 from knowbound.judge.rubric import RubricAnswer, RubricKind, RubricQuestion, RubricScore

@@ -11,8 +11,7 @@ from bench.turns import Judged, judged
 
 from knowbound.core.quality import Metric
 from knowbound.judge import tryout
-from knowbound.judge.hedging.model import ModelHedgingJudge
-from knowbound.judge.turns.model import ModelTurnJudge
+from knowbound.judge.model_judges import ModelHedgingJudge, ModelTurnJudge
 from knowbound.stats.calibration import calibrate
 
 _TARGET = re.compile(r"(contradicted|used|on_topic)\b[^;>]*-> (true|false) for (h\d+)")

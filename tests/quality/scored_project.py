@@ -19,7 +19,7 @@ import msgspec
 from knowbound.agent.background import SCORING, settings_for
 from knowbound.agent.hook import log as hook_log
 from knowbound.core.quality import DayRollup, ItemVerdict, JudgedTurn, QualityTurn
-from knowbound.judge.turns.rules import TurnVerdicts
+from knowbound.judge.turns import TurnVerdicts
 from knowbound.kms.opening import open_quality_log
 from knowbound.quality.rollup import day_of
 from knowbound.quality.scoring import QueueScored, score_queue

@@ -27,7 +27,7 @@ from knowbound.agent.hook import log as hook_log
 from knowbound.agent.hook_entry import MOST_INPUT
 from knowbound.cli.kms.quality import quality_command as quality_verb
 from knowbound.config import Settings
-from knowbound.judge.turns.rules import RulesTurnJudge
+from knowbound.judge.turns import RulesTurnJudge
 from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.quality import queue, scoring
 from knowbound.quality.queue import Queue

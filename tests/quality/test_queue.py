@@ -15,7 +15,7 @@ import pytest
 from knowbound.agent import worker
 from knowbound.agent.background import SCORING
 from knowbound.core.quality import KEPT_DAYS, ItemVerdict, LoggedItem, QualityTurn
-from knowbound.judge.turns.rules import RulesTurnJudge
+from knowbound.judge.turns import RulesTurnJudge
 from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.quality import queue
 from knowbound.quality.queue import EndedRecord, Queue

@@ -12,7 +12,7 @@ import pytest
 from knowbound.agent.hook.run import TURN_ENDS
 from knowbound.core.quality import ItemVerdict, JudgedTurn, TurnEnding
 from knowbound.errors import ConfigError
-from knowbound.judge.turns.rules import TurnVerdicts
+from knowbound.judge.turns import TurnVerdicts
 from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.quality import queue
 from knowbound.quality.scoring import Scorer

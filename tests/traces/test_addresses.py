@@ -20,7 +20,7 @@ from knowbound.gaps.observe import observe
 from knowbound.review.sharing import share
 from knowbound.review.team import read_shares, write_share
 from knowbound.traces.corpus import scan
-from knowbound.traces.remote_files import address_of
+from knowbound.traces.source import address_of
 from tests.services import free_ports
 from tests.transcripts import Transcript
 

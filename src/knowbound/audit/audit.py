@@ -190,7 +190,7 @@ def audit_lens(settings: Settings) -> Lens:
 def read_one(events: SharedEvents, settings: Settings) -> bytes:
     """Run in a worker: return one session's audited turns, as msgpack."""
     from knowbound.audit.reading import read_session
-    from knowbound.judge.turns.rules import RulesTurnJudge
+    from knowbound.judge.turns import RulesTurnJudge
 
     try:
         sessions = read_session(events, RulesTurnJudge)

@@ -52,7 +52,7 @@ from knowbound.traces.turns import TraceTurn, session_of, sessions_in, turns_of
 
 if TYPE_CHECKING:
     from knowbound.audit.asking import AnsweredTurn, AskedTurn
-    from knowbound.judge.turns.rules import TurnJudge
+    from knowbound.judge.turns import TurnJudge
 
 
 _INTENT_CHARACTERS = 300  # characters of a prompt that say what it asks for: a pasted plan or log does not

@@ -162,7 +162,7 @@ def sessions(unit: str = "") -> Any:
 
 def absolute(paths: Iterable[Path | str]) -> list[Path]:
     """Return the paths from the root of the file system; links stay links, and addresses addresses."""
-    from knowbound.traces.remote_files import address_of
+    from knowbound.traces.source import address_of
 
     return [Path(path) if address_of(path) else Path(os.path.abspath(path)) for path in paths]
 

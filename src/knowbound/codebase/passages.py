@@ -17,7 +17,7 @@ from knowbound.codebase.definitions import definition_on
 from knowbound.codebase.languages import DEFINED_KINDS, grammar_of
 from knowbound.core.paths import DOCUMENTS, extension, language_of
 from knowbound.text.embedding import embed
-from knowbound.text.stems import stem
+from knowbound.text.english import stem
 from knowbound.text.terms import split_words
 
 LONGEST = 60  # lines of a definition that is one passage

@@ -26,7 +26,7 @@ from knowbound.codebase.passages import CodePassage, passages_of, word_stem, wor
 from knowbound.core.paths import is_changelog, source_rank
 from knowbound.files import read_text, rg
 from knowbound.text.embedding import embed, similarity
-from knowbound.text.stems import stem
+from knowbound.text.english import stem
 
 _COMPARED_FILES = 200  # files whose lines with the words are compared
 _CUT_FILES = 32  # files of those that are cut into passages

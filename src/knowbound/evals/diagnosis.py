@@ -27,9 +27,9 @@ from knowbound.judge.models.questions import AskResult, sendable
 from knowbound.judge.prompts import load_prompt
 from knowbound.stats.comparison import answers
 from knowbound.stats.evaluation import Cause, RunEnding, SampleCause, SampleRun
+from knowbound.text.english import STOP_WORDS
 from knowbound.text.printable import estimated_tokens
 from knowbound.text.redact import excerpt, redact
-from knowbound.text.stop_words import STOP_WORDS
 
 _ALL_PASSAGES_TOKENS, _PASSAGE_TOKENS, _MOST_PASSAGES = 3_200, 340, 14
 _PLACE_TOKENS = 20  # of the line above a passage

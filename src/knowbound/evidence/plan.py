@@ -14,8 +14,8 @@ from enum import StrEnum
 
 from knowbound.core.evidence import Intent, Requirement
 from knowbound.core.paths import FILE_EXTENSIONS
+from knowbound.text.english import STOP_WORDS
 from knowbound.text.intent import evidence_needed, intent_of
-from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import has_phrase, spellings, split_words
 
 MOST_TERMS, LONGEST_TERM = 16, 200  # of a given plan

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from knowbound.core.paths import relative_to
 from knowbound.core.signal import FoundPlace
 from knowbound.core.trace import Outcome, ToolCall, ToolKind
+from knowbound.text.english import CODE_WORDS
 from knowbound.text.sentences import plain_sentences
-from knowbound.text.stop_words import CODE_WORDS
 from knowbound.text.terms import canonical, plain_term, split_words
 
 _QUERY_CHARS = 500

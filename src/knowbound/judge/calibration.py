@@ -40,7 +40,7 @@ from knowbound.judge.registry import (
     turn_judge,
 )
 from knowbound.judge.rubric import RubricKind, RubricQuestion
-from knowbound.judge.turns.rules import TurnJudge
+from knowbound.judge.turns import TurnJudge
 from knowbound.report.judging import CalibrationReport, LabelMark, MeasuredJudge, TurnCalibrationReport
 from knowbound.report.quality.model import JudgeWorth
 from knowbound.stats.calibration import Calibration, Estimate, Pair, calibrate, calibrate_scores, corrected

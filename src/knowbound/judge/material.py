@@ -22,9 +22,9 @@ import msgspec
 
 from knowbound.core.quality import JudgedCall, JudgedTurn
 from knowbound.judge.models.questions import sendable
+from knowbound.text.english import STOP_WORDS
 from knowbound.text.printable import both_ends, estimated_tokens
 from knowbound.text.redact import redact_value
-from knowbound.text.stop_words import STOP_WORDS
 
 TOKENS = 6_000  # of a turn
 _PROMPT_SHARE, _ANSWER_SHARE, _NEXT_SHARE, _BEFORE_SHARE = 0.16, 0.34, 0.05, 0.04  # of the budget, at most

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from knowbound.judge.models.asking import Allowance, AnswerStore, Asker
     from knowbound.judge.models.completion import Completer
     from knowbound.judge.rubric import RubricJudge
-    from knowbound.judge.turns.rules import TurnJudge
+    from knowbound.judge.turns import TurnJudge
 
 _LARGEST_PROGRAM_BYTES = 4_000_000  # bytes: scripts are smaller; an interpreter does not change from run to run
 _PART_OF_A_DAY = 5  # in the background, an hour may have a fifth of the calls of a day
@@ -70,7 +70,7 @@ def hedging_judge(settings: Settings, name: str = "") -> HedgingJudge:
     asker = asker_for(settings, name)
     if asker is None:
         return _hedging_rules()
-    from knowbound.judge.hedging.model import ModelHedgingJudge  # noqa: PLC0415
+    from knowbound.judge.model_judges import ModelHedgingJudge  # noqa: PLC0415
 
     allowed = partial(may_see, name, settings=settings)
     return ModelHedgingJudge(hedging_judge_version(name), parse_name(name).costs, asker, allowed, _hedging_rules())
@@ -82,7 +82,7 @@ def turn_judge(settings: Settings, name: str = "", *, background: bool = False) 
     asker = asker_for(settings, name, background=background)
     if asker is None:
         return _turn_rules()
-    from knowbound.judge.turns.model import ModelTurnJudge  # noqa: PLC0415
+    from knowbound.judge.model_judges import ModelTurnJudge  # noqa: PLC0415
 
     allowed = partial(may_see, name, settings=settings)
     return ModelTurnJudge(turn_judge_version(name), parse_name(name).costs, asker, allowed, _turn_rules())
@@ -141,7 +141,7 @@ def _hedging_rules() -> HedgingJudge:
 
 
 def _turn_rules() -> TurnJudge:
-    from knowbound.judge.turns.rules import RulesTurnJudge  # noqa: PLC0415
+    from knowbound.judge.turns import RulesTurnJudge  # noqa: PLC0415
 
     return RulesTurnJudge()
 
@@ -201,7 +201,7 @@ def identity(name: JudgeName) -> str:
     from knowbound.text.redact import redact  # noqa: PLC0415
 
     if name.provider is Provider.RECORDED:
-        from knowbound.judge.models.recorded import recording_hash  # noqa: PLC0415
+        from knowbound.judge.models.completion import recording_hash  # noqa: PLC0415
 
         return f"recorded:{recording_hash(Path(name.file))}"
     if name.provider is Provider.COMMAND:
@@ -234,7 +234,7 @@ def asker_of(
     from knowbound.judge.models.questions import AnswerSource  # noqa: PLC0415
 
     if name.provider is Provider.RECORDED:
-        from knowbound.judge.models.recorded import Recorded  # noqa: PLC0415
+        from knowbound.judge.models.completion import Recorded  # noqa: PLC0415
 
         recorded = Recorded(Path(name.file))
         return Asker(identity(name), recorded, options, recorded)
@@ -245,7 +245,7 @@ def asker_of(
 def completer(name: JudgeName, *, is_quick: bool = False) -> Completer:
     """Return what answers prompts under that name. A program runs in the current folder."""
     if name.uses_api and is_quick:
-        from knowbound.judge.models.direct import DirectModel  # noqa: PLC0415
+        from knowbound.judge.models.api import DirectModel  # noqa: PLC0415
 
         return DirectModel(name)
     if name.uses_api:

@@ -29,9 +29,9 @@ from knowbound.judge.labels import ItemLabel, LabelledTurn
 from knowbound.judge.models import claude_client, codex_client
 from knowbound.judge.models.api import is_installed
 from knowbound.judge.models.asking import Asker
-from knowbound.judge.models.recorded import Recorded
+from knowbound.judge.models.completion import Recorded
 from knowbound.judge.names import JudgeOptions
-from knowbound.judge.turns.rules import TurnJudge
+from knowbound.judge.turns import TurnJudge
 from knowbound.process import find_client
 from knowbound.stats.rate import Rate
 
@@ -232,10 +232,9 @@ def try_model(name: str, settings: Settings) -> Tried:
 
 def measured(asker: Asker) -> list[TaskTried]:
     """Return the hits on each task: of the rules, of the recorded large model, and of what the asker asks."""
-    from knowbound.judge.hedging.model import ModelHedgingJudge  # noqa: PLC0415
     from knowbound.judge.hedging.rules import RulesJudge  # noqa: PLC0415
-    from knowbound.judge.turns.model import ModelTurnJudge  # noqa: PLC0415
-    from knowbound.judge.turns.rules import RulesTurnJudge  # noqa: PLC0415
+    from knowbound.judge.model_judges import ModelHedgingJudge, ModelTurnJudge  # noqa: PLC0415
+    from knowbound.judge.turns import RulesTurnJudge  # noqa: PLC0415
 
     def hits(asker: Asker | None) -> list[tuple[Rate, str]]:
         return [

@@ -32,9 +32,8 @@ from knowbound.kms.index.codes import nearest_of
 from knowbound.kms.index.database import Index, SupersededRow
 from knowbound.kms.search.retrieval import search
 from knowbound.text.embedding import code_of, embed, plain_words, similarity
+from knowbound.text.english import STOP_WORDS, stem
 from knowbound.text.printable import short_line
-from knowbound.text.stems import stem
-from knowbound.text.stop_words import STOP_WORDS
 
 NEAR = 0.70
 _CANDIDATES = 50  # compared with a text

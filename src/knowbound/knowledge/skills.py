@@ -23,9 +23,8 @@ from knowbound.knowledge.deciding import begins_with, forbidden_commands
 from knowbound.knowledge.lint import knowledge_files, lint
 from knowbound.knowledge.statements import is_rule, lines_of, statements_of
 from knowbound.store.observed import Observed
+from knowbound.text.english import STOP_WORDS, stem
 from knowbound.text.printable import estimated_tokens
-from knowbound.text.stems import stem
-from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import split_words
 
 _SKILL = re.compile(r"(?:^|/)skills/(?:.+/)?([^/]+)/SKILL\.md$")

@@ -21,7 +21,7 @@ from knowbound.config import Settings
 from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn, LoggedItem, QualityTurn
 from knowbound.errors import KnowboundError
 from knowbound.judge.registry import turn_judge
-from knowbound.judge.turns.rules import TurnJudge, TurnVerdicts
+from knowbound.judge.turns import TurnJudge, TurnVerdicts
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log import QualityLog
 from knowbound.quality.corrections.loop import update_suggestions

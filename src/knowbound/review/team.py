@@ -36,7 +36,7 @@ from knowbound.report.team import (
     TeamReport,
 )
 from knowbound.stats.figures import GapFigures, Watermark, observed_hash
-from knowbound.traces.remote_files import address_of, list_address, open_address, write_address
+from knowbound.traces.source import address_of, list_address, open_address, write_address
 
 _Value = TypeVar("_Value")
 

@@ -17,9 +17,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from knowbound.text.english import SEARCH_STOP_WORDS, stem
 from knowbound.text.printable import both_ends
-from knowbound.text.stems import stem
-from knowbound.text.stop_words import SEARCH_STOP_WORDS
 from knowbound.text.terms import split_words
 
 TYPE_CHECKING = False

@@ -23,7 +23,7 @@ import knowbound
 from knowbound.config import Settings
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError, InputError
-from knowbound.traces.remote_files import address_of
+from knowbound.traces.source import address_of
 
 _LOCAL = re.compile(r"local:([1-9]\d{0,2})")
 _LOOPBACK = re.compile(r"tcp://(?:127\.\d+\.\d+\.\d+|localhost|\[::1\]):\d+")

@@ -22,8 +22,7 @@ from knowbound.errors import InputError
 from knowbound.files import Walk, links_not_followed
 from knowbound.store.retention import oldest_kept
 from knowbound.text.printable import counted
-from knowbound.traces.remote_files import address_of, list_address
-from knowbound.traces.source import WRITE_AHEAD
+from knowbound.traces.source import WRITE_AHEAD, address_of, list_address
 
 _BESIDE_DATABASE = (WRITE_AHEAD, "-shm", "-journal")
 _YEAR_2001 = 10**18  # ns

@@ -98,7 +98,7 @@ BUILT_IN = (
     BuiltIn("gemini_cli", "GeminiCli", (".gemini/tmp",)),
     BuiltIn("opencode", "OpenCode", tuple(f".local/share/opencode/{folder}" for folder in _OPENCODE)),
     BuiltIn("goose", "Goose", (".local/share/goose/sessions/sessions.db",)),
-    BuiltIn("qwen_code", "QwenCode", (".qwen/projects",)),
+    BuiltIn("gemini_cli", "QwenCode", (".qwen/projects",)),
     BuiltIn("cline", "Cline", (".cline/data/sessions", *_CLINE)),
     BuiltIn("aider", "Aider"),
     BuiltIn("swe_agent", "SweAgent"),

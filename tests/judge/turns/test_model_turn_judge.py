@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem
 from knowbound.judge.material import turn_material
+from knowbound.judge.model_judges import ModelTurnJudge, entries_of
 from knowbound.judge.models.asking import Asker, MemoryAnswers
 from knowbound.judge.models.completion import Completion, CompletionError, ModelQuestion
 from knowbound.judge.names import JudgeOptions
 from knowbound.judge.prompts import load_prompt
-from knowbound.judge.turns.model import ModelTurnJudge, entries_of
-from knowbound.judge.turns.rules import RulesTurnJudge
+from knowbound.judge.turns import RulesTurnJudge
 from tests.fault_server import chat, serving
 from tests.judges import turn_judge_named
 from tests.turn_examples import answer_of, labelled, record, turn

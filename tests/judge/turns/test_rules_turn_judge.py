@@ -9,7 +9,7 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from knowbound.core.quality import ItemVerdict, JudgedCall, JudgedItem, JudgedTurn
-from knowbound.judge.turns.rules import RulesTurnJudge
+from knowbound.judge.turns import RulesTurnJudge
 
 JUDGE = RulesTurnJudge()
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.judge.turns.values import ValueKind, values_of
+from knowbound.judge.turns import ValueKind, values_of
 
 
 def keys(text: str) -> set[tuple[ValueKind, str]]:

@@ -17,9 +17,9 @@ from knowbound.evals.drafts.gaps import Gap, question_of_hedge, question_of_prom
 from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText, section_questions, written_headings
 from knowbound.evals.questions.scope import Duplicates, unfit
 from knowbound.evals.samples.values import Assertion
+from knowbound.text.english import STOP_WORDS
 from knowbound.text.markdown import BlockKind, DocumentSection
 from knowbound.text.redact import redact
-from knowbound.text.stop_words import STOP_WORDS
 
 _MOST_OF_A_FILE = 3
 # Code spans of every length: were short ones left out, the text between two spans would be taken for a span.

@@ -16,9 +16,8 @@ from typing import NamedTuple, TypeVar
 
 from knowbound.files import read_text
 from knowbound.stats.evaluation import CompetencyQuestion, QuestionSource
+from knowbound.text.english import STOP_WORDS, stem
 from knowbound.text.markdown import BlockKind, DocumentBlock, DocumentSection, file_words, sections_of
-from knowbound.text.stems import stem
-from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import split_words
 
 _T = TypeVar("_T")

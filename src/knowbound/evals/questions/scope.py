@@ -25,8 +25,8 @@ from knowbound.judge.prompts import input_hash, load_prompt
 from knowbound.kms.screening import screened
 from knowbound.stats.evaluation import CompetencyQuestion, Dropped
 from knowbound.text.embedding import embed, similarity
+from knowbound.text.english import STOP_WORDS
 from knowbound.text.redact import redact
-from knowbound.text.stop_words import STOP_WORDS
 
 _SAME_FROM = 0.80  # mean of cosine and shared words, from which two questions are the same
 _CONTAINED_FROM = 0.65  # cosine, where one question has every content word of the other

@@ -35,8 +35,8 @@ from knowbound.evidence.producers.discovery import PROJECT, scan_tree
 from knowbound.evidence.producers.protocol import BUILD, TEST, Ask, Context, Producer
 from knowbound.evidence.producers.scripted import Npm, Python
 from knowbound.evidence.producers.system import Built, System, Tested, UnableError, Workspace, workspace
+from knowbound.text.english import STOP_WORDS
 from knowbound.text.printable import counted, listed, one_line
-from knowbound.text.stop_words import STOP_WORDS
 
 NOTHING_CHANGED = "nothing was changed: an investigation changes no file, so no run can confirm a change"
 NOT_ALLOWED = "needs --allow-run: builds and tests run the project's own code"

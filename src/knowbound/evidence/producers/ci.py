@@ -27,8 +27,8 @@ from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Qual
 from knowbound.evidence.producers.protocol import CI, Ask, Context, Producer
 from knowbound.git import GIT_CONFIG
 from knowbound.process import Ran, clean_environment, run
+from knowbound.text.english import STOP_WORDS
 from knowbound.text.printable import counted, listed, one_line
-from knowbound.text.stop_words import STOP_WORDS
 from knowbound.text.terms import has_phrase, split_words
 
 _LISTED_RUNS = 50  # runs asked for

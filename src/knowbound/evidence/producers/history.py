@@ -15,8 +15,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from knowbound.evidence.producers.repository import LogEntry, Repository
-from knowbound.text.stems import stem
-from knowbound.text.stop_words import STOP_WORDS
+from knowbound.text.english import STOP_WORDS, stem
 from knowbound.text.terms import split_words
 
 

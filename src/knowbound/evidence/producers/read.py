@@ -22,7 +22,7 @@ from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Qual
 from knowbound.core.paths import DOCUMENTS, extension, is_changelog, is_test, source_rank
 from knowbound.evidence.plan import Focus, Term, TermKind
 from knowbound.evidence.producers.protocol import READER, Ask, Context, Producer
-from knowbound.text.stems import common_start
+from knowbound.text.english import common_start
 from knowbound.text.terms import has_phrase, split_words
 
 MODEL_ONLY = frozenset({Intent.EXPLAIN, Intent.COMPARE, Intent.REVIEW})  # questions that only a model reads

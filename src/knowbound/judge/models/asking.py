@@ -25,6 +25,7 @@ from knowbound.judge.models.completion import (
     Completer,
     CompletionError,
     MalformedError,
+    Recorded,
 )
 from knowbound.judge.models.questions import (
     NO_SOURCE,
@@ -36,7 +37,6 @@ from knowbound.judge.models.questions import (
     OpenQuestion,
     sendable,
 )
-from knowbound.judge.models.recorded import Recorded
 from knowbound.judge.names import JudgeOptions
 from knowbound.judge.prompts import PromptFile, input_hash
 from knowbound.text.printable import estimated_tokens

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.text.stop_words import CODE_WORDS
+from knowbound.text.english import CODE_WORDS
 
 PATTERN, GLOB, PATH = "pattern", "glob", "path"  # kinds
 _BRACES = lazy(r"\{([^{}]*)\}")

@@ -15,7 +15,7 @@ from knowbound.lessons.rescue.lookup import branches, is_specific, names_in, nee
 from knowbound.lessons.rescue.paths import rescue_path
 from knowbound.lessons.rescue.search import Matches, Searcher, stem_of
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
-from knowbound.traces.calls.patterns import has_stray_quote
+from knowbound.traces.calls.intent import has_stray_quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

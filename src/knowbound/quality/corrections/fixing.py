@@ -22,7 +22,7 @@ from typing import NamedTuple
 from knowbound.codebase.tree import matches
 from knowbound.core.item import Item, content_sha, is_version_of
 from knowbound.core.quality import Closing, Counts, Discovery, LoggedItem, QualityTurn
-from knowbound.judge.turns.values import Value, ValueKind, values_of
+from knowbound.judge.turns import Value, ValueKind, values_of
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of
 from knowbound.kms.quality_log import QualityLog

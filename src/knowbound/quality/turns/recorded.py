@@ -26,7 +26,7 @@ from knowbound.core.quality import ItemVerdict, JudgedItem, JudgedTurn, LoggedIt
 from knowbound.errors import InputError
 from knowbound.files import numbered_lines
 from knowbound.judge.registry import turn_judge
-from knowbound.judge.turns.rules import TurnJudge, TurnVerdicts
+from knowbound.judge.turns import TurnJudge, TurnVerdicts
 from knowbound.quality.rollup import counted
 from knowbound.quality.turns.joining import TurnSources, join
 from knowbound.report.quality.recorded import RecordedQuality, ScoredItem, ScoredSource

@@ -1,4 +1,4 @@
-"""What shows a secret: its name, a run of characters that may be a token, and the features of its value.
+"""Signs of a secret: its name, a run of characters that may be a token, and the features of its value.
 
 A hook loads this module whenever it shows text, so it imports the standard library alone.
 """

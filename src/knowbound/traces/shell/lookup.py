@@ -331,7 +331,7 @@ def line_intent(line: LinePlan, main: ParsedCommand, purpose: str, folder: str) 
     `main` is the lookup that represents the call, `purpose` the agent's description of the call, `folder` its folder.
     """
     if main.syntax:
-        from knowbound.traces.calls.patterns import fault  # noqa: PLC0415  # a path has no syntax
+        from knowbound.traces.calls.intent import fault  # noqa: PLC0415  # a path has no syntax
 
         if pattern_fault := fault(main.query, main.syntax):
             return LookupIntent.MALFORMED, pattern_fault

@@ -1,7 +1,9 @@
-"""Turns judged by a model: one question per turn, about at most twenty of its items (specification 2, "The judge").
+"""Judges that ask a model: of hedges, ten sentences in a call, and of turns, at most twenty items in a call.
 
-A verdict of use or contradiction counts only with a quotation from the turn itself. An item without a valid answer has
-no verdict, and its problem is kept: it can be judged again. Every verdict has the version of the prompt and the model.
+Specification 1, section 4, source 3, and specification 2, "The judge". A sentence without a verdict counts as doubt,
+with the problem as the reason (`hedging/verdict.py`). A verdict that an item was used or contradicted counts only with
+a quotation from the turn itself; an item without a valid answer has no verdict, and its problem is kept: it can be
+judged again. Every verdict has the version of the prompt and the model.
 """
 
 from __future__ import annotations
@@ -9,18 +11,81 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from typing import Annotated
 
 import msgspec
 
 from knowbound.core.quality import ItemVerdict, JudgedItem, JudgedTurn
+from knowbound.core.signal import HedgingVerdict
+from knowbound.judge.hedging.verdict import HedgingCandidate, HedgingJudge, failed_verdict
 from knowbound.judge.material import is_quoted, turn_material
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import known_sum
 from knowbound.judge.models.questions import AnswerSource, AskedEntry, AskResult, EntryGroup, sendable
 from knowbound.judge.prompts import input_hash, load_prompt
-from knowbound.judge.turns.rules import TurnJudge, TurnVerdicts
+from knowbound.judge.turns import TurnJudge, TurnVerdicts
 from knowbound.text.printable import both_ends
 from knowbound.text.redact import redact
+
+SENTENCES = 10  # in one call
+_QUESTION_CHARACTERS, _CONTEXT_CHARACTERS = 600, 1_500
+
+
+class HedgingAnswer(msgspec.Struct, frozen=True):
+    """Answer of the model about one sentence, in the specification's words."""
+
+    id: str
+    is_uncertainty: bool = msgspec.field(name="isUncertainty")
+    confidence: Annotated[float, msgspec.Meta(gt=0, le=1)]  # 0 marks a verdict that failed
+    reason: str = ""
+
+
+class ModelHedgingJudge:
+    """Judges hedges by asking a model."""
+
+    def __init__(
+        self,
+        version: str,
+        costs: bool,
+        asker: Asker,
+        may_see: Callable[[str], bool] = lambda _agent: True,
+        otherwise: HedgingJudge | None = None,
+    ) -> None:
+        """`otherwise` judges the sentences of agents that the model may not see."""
+        self.version, self.costs, self._asker = version, costs, asker
+        self._may_see, self._otherwise = may_see, otherwise
+        self.usd: float | None = 0.0  # of all verdicts so far; None if a cost is unknown
+
+    def known(self, candidate: HedgingCandidate) -> HedgingVerdict | None:
+        """Return the kept verdict on a sentence, or that of the rules where the model may not see it."""
+        if self._otherwise is not None and not self._may_see(candidate.agent):
+            (verdict,) = self._otherwise.judge([candidate])
+            return verdict
+        answer = self._asker.known(load_prompt("hedging"), _entry_of_sentence(0, candidate).key, HedgingAnswer)
+        return None if answer is None else self._verdict(answer)
+
+    def judge(self, candidates: Sequence[HedgingCandidate]) -> list[HedgingVerdict]:
+        """Return one verdict per candidate, asking about ten at once."""
+        entries = EntryGroup([_entry_of_sentence(number, candidate) for number, candidate in enumerate(candidates, 1)])
+        (results,) = self._asker.ask_entries(load_prompt("hedging"), [entries], HedgingAnswer, size=SENTENCES)
+        self.usd = known_sum(self.usd, *(result.usd for result in results))
+        return [
+            self._verdict(result.value) if result.value else failed_verdict(result.problem, self.version)
+            for result in results
+        ]
+
+    def _verdict(self, answer: HedgingAnswer) -> HedgingVerdict:
+        return HedgingVerdict(answer.is_uncertainty, answer.confidence, answer.reason, self.version)
+
+
+def _entry_of_sentence(number: int, candidate: HedgingCandidate) -> AskedEntry:
+    shown = {
+        "question": both_ends(sendable(candidate.question), _QUESTION_CHARACTERS, " […] "),
+        "context": both_ends(sendable(candidate.context), _CONTEXT_CHARACTERS, " […] "),
+        "sentence": sendable(candidate.sentence),
+    }
+    return AskedEntry(f"s{number}", shown, input_hash(shown), AnswerSource(candidate.session, candidate.project))
+
 
 ITEMS = 20  # in one call
 _ITEM_CHARACTERS = 1_200  # as many as are injected

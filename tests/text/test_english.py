@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.text.stems import common_start, stem
+from knowbound.text.english import common_start, stem
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from knowbound import language
 from knowbound.cli.main import BILINGUAL, VERBS, knowbound, language_of
 from knowbound.report.formats import in_language
 from knowbound.report.gaps.observe import NEXT_COMMANDS, Detail, _page
-from knowbound.report.sections import FOREIGN, Column, Span, columns
+from knowbound.report.lines import FOREIGN, Span
+from knowbound.report.sections import Column, columns
 from knowbound.web.pages import studio_pages
 from tests import warm_process
 from tests.report_examples import everyday_report

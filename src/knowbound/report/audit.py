@@ -16,26 +16,8 @@ from knowbound.report import GapFormat, Layout, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import fields, json_line
 from knowbound.report.formats.plain import made_plain, with_files_near
-from knowbound.report.sections import (
-    Entry,
-    Line,
-    Note,
-    Page,
-    Section,
-    Span,
-    Table,
-    Tone,
-    data,
-    facts,
-    joined,
-    listing,
-    prose,
-    quote,
-    section,
-    soft,
-    strong,
-    table,
-)
+from knowbound.report.lines import Line, Span, Tone, data, joined, prose, quote, soft, strong
+from knowbound.report.sections import Entry, Note, Page, Section, Table, facts, listing, section, table
 from knowbound.report.words import not_read_words, place_words, rate_cell, sessions_words, unknown_shares
 from knowbound.stats.printing import percent, percent_range, percent_words
 from knowbound.stats.rate import Rate

@@ -11,7 +11,8 @@ from knowbound.errors import InputError
 from knowbound.report import GAP_FORMATS, Layout, LineFormat, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import fields, json_line
-from knowbound.report.sections import Line, Note, Page, Section, data, listing, prose, section, table
+from knowbound.report.lines import Line, data, prose
+from knowbound.report.sections import Note, Page, Section, listing, section, table
 from knowbound.report.words import place_words
 
 Format = PageFormat | LineFormat

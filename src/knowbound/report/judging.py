@@ -11,7 +11,8 @@ from knowbound.core.quality import Metric
 from knowbound.report import ShortFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import document, fields
-from knowbound.report.sections import Entry, Line, Page, Section, Table, data, joined, listing, prose, section, table
+from knowbound.report.lines import Line, data, joined, prose
+from knowbound.report.sections import Entry, Page, Section, Table, listing, section, table
 from knowbound.report.words import rate_cell
 from knowbound.stats.calibration import Calibration, Estimate, ScoreCalibration
 from knowbound.stats.judge_gate import (

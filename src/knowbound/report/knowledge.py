@@ -14,21 +14,8 @@ from knowbound.report import Layout, LineFormat, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import fields, json_line, lines_or_rows
 from knowbound.report.formats.plain import printable
-from knowbound.report.sections import (
-    Entry,
-    Line,
-    Note,
-    Page,
-    Section,
-    data,
-    joined,
-    listing,
-    prose,
-    section,
-    soft,
-    strong,
-    table,
-)
+from knowbound.report.lines import Line, data, joined, prose, soft, strong
+from knowbound.report.sections import Entry, Note, Page, Section, listing, section, table
 from knowbound.report.words import place_words
 from knowbound.stats.rate import Rate
 from knowbound.text.digest import digest_of

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from knowbound.core.signal import SOURCES, Ending, Signal, SignalType, Status
 from knowbound.core.trace import LeftOut, Outcome, SessionsRead
 from knowbound.language import say, translated
-from knowbound.report.sections import Entry, Listing, Section, Span, Tone, data, prose
+from knowbound.report.lines import Span, Tone, data, prose
+from knowbound.report.sections import Entry, Listing, Section
 from knowbound.stats.calibration import Estimate, Share
 from knowbound.stats.figures import Band, Coverage, GapFigures, RateKind, SampleConfidence, Watermark
 from knowbound.stats.gate import GateOutcome, GateResult

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 
-from knowbound.report.sections import Bar, Fold, Line, Page, Span, Table, inlines
+from knowbound.report.lines import Bar, Fold, Line, Span, inlines
+from knowbound.report.sections import Page, Table
 
 
 def render_csv(page: Page) -> str:

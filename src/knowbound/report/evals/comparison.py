@@ -15,24 +15,8 @@ from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.formats.plain import with_files_near
 from knowbound.report.gaps.figures import coverage_figure, gap_figures, inventory, sources, uncovered, warnings
-from knowbound.report.sections import (
-    ASIDE,
-    Figure,
-    Figures,
-    Fold,
-    Inline,
-    Line,
-    Mark,
-    Page,
-    Section,
-    Table,
-    data,
-    facts,
-    prose,
-    section,
-    strong,
-    table,
-)
+from knowbound.report.lines import Fold, Inline, Line, data, prose, strong
+from knowbound.report.sections import ASIDE, Figure, Figures, Mark, Page, Section, Table, facts, section, table
 from knowbound.report.words import TYPE_NAMES
 from knowbound.stats.comparison import Change, Comparison, SampleChange, SampleSide, Verdict
 from knowbound.stats.evaluation import Evaluation

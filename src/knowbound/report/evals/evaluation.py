@@ -18,29 +18,19 @@ from knowbound.report.formats.json import GATE_KEYS, as_json, fields, json_line,
 from knowbound.report.formats.plain import made_plain, with_files_near
 from knowbound.report.gaps import figures as gaps
 from knowbound.report.gaps.figures import INTERVALS, InventoryEntry, share_cell
+from knowbound.report.lines import Bar, Fold, Inline, Line, Span, Tone, data, prose, quote, soft, strong
 from knowbound.report.sections import (
     ASIDE,
-    Bar,
     Entry,
     Figure,
     Figures,
-    Fold,
-    Inline,
-    Line,
     Mark,
     Note,
     Page,
     Row,
     Section,
-    Span,
-    Tone,
-    data,
     listing,
-    prose,
-    quote,
     section,
-    soft,
-    strong,
     table,
 )
 from knowbound.report.words import TYPE_NAMES, gates_section, place_words

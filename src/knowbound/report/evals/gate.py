@@ -15,8 +15,9 @@ from knowbound.report.formats.junit import gates_junit
 from knowbound.report.formats.plain import made_plain, with_files_near
 from knowbound.report.gaps.figures import figures_section, inventory, mark_section, sources, uncovered
 from knowbound.report.gaps.observe import observed_entries, origin_line, render_observe, signal_count, with_short_places
+from knowbound.report.lines import Line, Tone, prose
 from knowbound.report.model import ObserveReport
-from knowbound.report.sections import Line, Note, Page, Tone, prose, section
+from knowbound.report.sections import Note, Page, section
 from knowbound.report.words import gate_name, gate_outcome, gate_reason, gates_section
 from knowbound.stats.evaluation import Evaluation
 from knowbound.stats.figures import Watermark

@@ -13,23 +13,8 @@ from knowbound.report.evals.samples import commit_words
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.gaps.figures import INTERVALS, coverage_figure, gap_figures, reading, share_cell
-from knowbound.report.sections import (
-    Chart,
-    Figures,
-    Line,
-    Mark,
-    Note,
-    Page,
-    Part,
-    Section,
-    data,
-    facts,
-    joined,
-    section,
-    soft,
-    strong,
-    table,
-)
+from knowbound.report.lines import Line, data, joined, soft, strong
+from knowbound.report.sections import Chart, Figures, Mark, Note, Page, Part, Section, facts, section, table
 from knowbound.stats.evaluation import Origin
 from knowbound.stats.figures import Watermark
 from knowbound.stats.printing import money, percent, score

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from knowbound.language import is_english, translated
 from knowbound.report import Layout, PageFormat
 from knowbound.report.formats.json import json_text
-from knowbound.report.sections import FOREIGN, Chart, Column, MetricChart, Page, Span
+from knowbound.report.lines import FOREIGN, Span
+from knowbound.report.sections import Chart, Column, MetricChart, Page
 
 Document = Mapping[str, object]
 _Part = TypeVar("_Part")

@@ -20,7 +20,8 @@ from knowbound.language import language, translated
 from knowbound.report import sections as kinds
 from knowbound.report.formats import svg
 from knowbound.report.formats.plain import plain, plain_lines, plain_piece
-from knowbound.report.sections import Entry, Inline, Line, Page, Part, Section, Span, Table, Tone, inlines
+from knowbound.report.lines import Bar, Fold, Inline, Line, Span, Tone, inlines
+from knowbound.report.sections import Entry, Page, Part, Section, Table
 from knowbound.report.words import more_words, warning_lines
 from knowbound.text.printable import counted, shorten
 
@@ -87,9 +88,9 @@ def line_html(line: Line) -> str:
 
 def _inline(piece: Inline) -> str:
     match piece:
-        case kinds.Bar():
+        case Bar():
             return svg.share(piece.share, piece.tone)
-        case kinds.Fold():
+        case Fold():
             return _fold(piece)
         case Span():
             return _span(piece)
@@ -106,7 +107,7 @@ def _span(span: Span) -> str:
     return f'<a href="{escape(span.link if span.link.startswith("/") else f"#{span.link}")}">{shown}</a>'
 
 
-def _fold(fold: kinds.Fold) -> str:
+def _fold(fold: Fold) -> str:
     """The summary in sight, shortened; longer texts behind it, as they were written."""
     whole = (fold.summary,) if len(fold.summary) > _BRIEF else ()
     texts = "".join(f"<pre>{escape(shorten(plain_lines(text), _LONGEST))}</pre>" for text in (*whole, *fold.texts))

@@ -15,7 +15,8 @@ from knowbound.language import translated
 from knowbound.report import sections as kinds
 from knowbound.report.formats.plain import bar, markdown_text, plain, plain_piece
 from knowbound.report.formats.trend_text import metric_line, text_chart
-from knowbound.report.sections import FOREIGN, Inline, Line, Page, Part, Section, Span, Table, Tone, inlines
+from knowbound.report.lines import FOREIGN, Bar, Fold, Inline, Line, Span, Tone, inlines
+from knowbound.report.sections import Page, Part, Section, Table
 from knowbound.report.words import more_words, warning_lines
 from knowbound.text.printable import counted, shorten
 
@@ -49,9 +50,9 @@ def _shown(line: Line, *, in_table: bool = False) -> str:
 
 def _inline(piece: Inline, in_table: bool) -> str:
     match piece:
-        case kinds.Bar():
+        case Bar():
             return bar(piece.share, 12)
-        case kinds.Fold():
+        case Fold():
             return _inline(Span(piece.summary), in_table)
         case Span(text, tone):
             if tone in FOREIGN:

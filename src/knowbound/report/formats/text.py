@@ -14,7 +14,8 @@ from knowbound.language import translated
 from knowbound.report import sections as kinds
 from knowbound.report.formats.plain import bar, cells, interval_bar, pad, plain, plain_piece, shorten, wrap
 from knowbound.report.formats.trend_text import metric_line, text_chart
-from knowbound.report.sections import Entry, Inline, Line, Page, Part, Section, Span, Table, Tone, inlines
+from knowbound.report.lines import Bar, Fold, Inline, Line, Span, Tone, inlines
+from knowbound.report.sections import Entry, Page, Part, Section, Table
 from knowbound.report.words import more_words, warning_lines
 from knowbound.text.printable import counted
 
@@ -48,9 +49,9 @@ def words(line: Line) -> str:
 
 def _plain_inline(piece: Inline) -> str:
     match piece:
-        case kinds.Bar():
+        case Bar():
             return f"{bar(piece.share, 12):<12}"
-        case kinds.Fold():
+        case Fold():
             return plain(piece.summary)
         case Span():
             return plain(piece.text)

@@ -10,31 +10,33 @@ from msgspec.structs import replace
 from knowbound.core.signal import SOURCES, Signal, SignalType, Status
 from knowbound.language import say, translated
 from knowbound.report import words as wording
+from knowbound.report.lines import (
+    Bar,
+    Fold,
+    Inline,
+    Line,
+    Span,
+    Tone,
+    data,
+    inlines,
+    joined,
+    prose,
+    quote,
+    soft,
+    strong,
+)
 from knowbound.report.sections import (
     LONG,
-    Bar,
     Entry,
     Facts,
     Figure,
     Figures,
-    Fold,
-    Inline,
-    Line,
     Mark,
     Note,
     Section,
-    Span,
-    Tone,
-    data,
     facts,
-    inlines,
-    joined,
     listing,
-    prose,
-    quote,
     section,
-    soft,
-    strong,
     table,
 )
 from knowbound.stats.figures import Band, Coverage, GapFigures, HedgeJudging, Marking, MissedSearch, Watermark

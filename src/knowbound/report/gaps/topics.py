@@ -14,29 +14,9 @@ from knowbound.report import Layout, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import fields, signal_fields
 from knowbound.report.gaps.figures import kind_words
+from knowbound.report.lines import Fold, Inline, Line, Span, Tone, data, inlines, joined, prose, quote, soft
 from knowbound.report.model import ObserveReport, TopicReport, TopicSignal
-from knowbound.report.sections import (
-    Entry,
-    Fold,
-    Inline,
-    Line,
-    Note,
-    Page,
-    Part,
-    Section,
-    Span,
-    Tone,
-    data,
-    facts,
-    inlines,
-    joined,
-    listing,
-    prose,
-    quote,
-    section,
-    soft,
-    table,
-)
+from knowbound.report.sections import Entry, Note, Page, Part, Section, facts, listing, section, table
 from knowbound.report.words import ENDING_NAMES, SEARCHES, place_words, search_words, verdict_words, without_uuids
 from knowbound.stats.printing import duration, percent
 from knowbound.text.printable import counted

@@ -9,7 +9,8 @@ import msgspec
 from knowbound.report import ShortFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import document
-from knowbound.report.sections import Inline, Line, Page, Table, data, listing, section, table
+from knowbound.report.lines import Inline, Line, data
+from knowbound.report.sections import Page, Table, listing, section, table
 from knowbound.report.words import rate_cell
 from knowbound.stats.floor import FloorCalibration, FloorPoint, WrongPrompt, more_to_settle
 from knowbound.stats.printing import percent

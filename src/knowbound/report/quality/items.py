@@ -14,25 +14,9 @@ from knowbound.report import Layout, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import document
 from knowbound.report.judging import METRIC_NAMES
+from knowbound.report.lines import Line, Span, Tone, data, joined, prose, quote, soft
 from knowbound.report.quality.model import TO_LOOK_AT, ItemInjection, ItemQuality, ShadowChoice, ShadowStatus
-from knowbound.report.sections import (
-    Entry,
-    Line,
-    Note,
-    Page,
-    Section,
-    Span,
-    Tone,
-    data,
-    facts,
-    joined,
-    listing,
-    prose,
-    quote,
-    section,
-    soft,
-    table,
-)
+from knowbound.report.sections import Entry, Note, Page, Section, facts, listing, section, table
 from knowbound.report.words import without_uuids
 from knowbound.text.printable import counted
 

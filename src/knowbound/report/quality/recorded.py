@@ -11,7 +11,8 @@ from knowbound.core.quality import Counts
 from knowbound.report import Layout, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import document
-from knowbound.report.sections import Entry, Line, Note, Page, data, listing, prose, section, table
+from knowbound.report.lines import Line, data, prose
+from knowbound.report.sections import Entry, Note, Page, listing, section, table
 from knowbound.report.words import place_words, rate_cell
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted

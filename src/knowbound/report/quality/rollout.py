@@ -8,20 +8,8 @@ from typing import Unpack
 from knowbound.report import Layout, ShortFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, document, fields
-from knowbound.report.sections import (
-    Line,
-    Note,
-    Page,
-    Section,
-    Span,
-    Table,
-    Tone,
-    data,
-    joined,
-    listing,
-    section,
-    table,
-)
+from knowbound.report.lines import Line, Span, Tone, data, joined
+from knowbound.report.sections import Note, Page, Section, Table, listing, section, table
 from knowbound.stats.printing import percent, points
 from knowbound.stats.rollout import (
     CriterionName,

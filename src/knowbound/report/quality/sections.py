@@ -11,28 +11,21 @@ from knowbound.report.formats.plain import shorten
 from knowbound.report.gaps.figures import share_figure
 from knowbound.report.judging import METRIC_NAMES as ITEM_METRIC_NAMES
 from knowbound.report.judging import gate_words, weekly_lines
+from knowbound.report.lines import Line, Span, Tone, data, joined, prose, quote, soft
 from knowbound.report.quality.items import anchor_of, turn_words
 from knowbound.report.quality.model import ENOUGH, FIRST_ITEMS, ITEM_DAYS, Fault, ItemToFix, JudgeWorth, QualityStatus
 from knowbound.report.sections import (
     Entry,
     Figure,
     Figures,
-    Line,
     MetricChart,
     Note,
     Part,
     Section,
-    Span,
     Table,
-    Tone,
-    data,
     facts,
-    joined,
     listing,
-    prose,
-    quote,
     section,
-    soft,
     table,
 )
 from knowbound.report.words import rate_cell

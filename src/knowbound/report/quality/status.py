@@ -16,11 +16,12 @@ from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.formats.plain import shorten
 from knowbound.report.judging import METRIC_NAMES
+from knowbound.report.lines import Line, data, joined, soft
 from knowbound.report.quality import sections as parts
 from knowbound.report.quality.items import COUNTS, ITEM_TO_FIX, item_sections, shadow_document
 from knowbound.report.quality.model import TO_LOOK_AT, QualityStatus, RescueFigures, ShadowStatus
 from knowbound.report.quality.rollout import rollout_row
-from knowbound.report.sections import Line, Note, Page, Section, data, facts, joined, section, soft
+from knowbound.report.sections import Note, Page, Section, facts, section
 from knowbound.stats.quality import (
     PROMPT_LIMIT_MS,
     STOP_LIMIT_MS,

@@ -28,7 +28,7 @@ from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.validation import NewItem
 from knowbound.store.listing import SqliteResults
 from knowbound.store.observed import Audited, Observed
-from knowbound.web.serve import LOOPBACK, Address, prepared
+from knowbound.web.app import LOOPBACK, Address, prepared
 
 _DIAGNOSES = tuple(Diagnosis)
 

@@ -18,9 +18,9 @@ from playwright.sync_api import Browser, sync_playwright
 
 from bench.measuring import options
 from knowbound.review.review import review
+from knowbound.web.app import LOOPBACK, Address, StudioServer, prepared
 from knowbound.web.demo import lay_out_demo
 from knowbound.web.pages import studio_pages
-from knowbound.web.serve import LOOPBACK, Address, StudioServer, prepared
 
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 _SESSION = "bb80e294-95f5-5aa8-b72a-80c5e2aefb1a"

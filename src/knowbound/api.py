@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from knowbound.gaps.stored import Filters
     from knowbound.judge.models.asking import Asker
     from knowbound.judge.models.completion import Completion, ModelQuestion
-    from knowbound.report.audit import AuditReport
+    from knowbound.report.answers import AuditReport
     from knowbound.report.model import ObserveReport
     from knowbound.review.review import Reviewed
     from knowbound.stats.evaluation import Evaluation

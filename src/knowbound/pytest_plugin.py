@@ -20,7 +20,7 @@ import pytest
 if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.evals.samples.values import EvalSample, SampleSet
-    from knowbound.report.formats.junit import JunitCase
+    from knowbound.report.formats.ci import JunitCase
     from knowbound.stats.evaluation import Evaluation
     from knowbound.stats.gate import GateResult
 
@@ -119,7 +119,7 @@ class SampleRuns:
         from knowbound.evals.history import note_gates  # noqa: PLC0415
         from knowbound.judge.choice import model_for  # noqa: PLC0415
         from knowbound.report.evals.samples import sample_rows  # noqa: PLC0415
-        from knowbound.report.formats.junit import sample_outcome  # noqa: PLC0415
+        from knowbound.report.formats.ci import sample_outcome  # noqa: PLC0415
 
         settings, whole = load(self._root), self.load()
         part = _part(whole, self.selected)

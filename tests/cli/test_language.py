@@ -34,7 +34,7 @@ MODULES = tuple(
         "report/formats/text report/formats/markdown report/formats/html stats/printing "
         "stats/rate text/printable cli/start cli/observe cli/review cli/knowledge "
         "audit/stored cli/evals/eval cli/connect web/rendering web/markdown "
-        "web/serve"
+        "web/app"
     ).split()
     + [f"web/pages/{page.name}" for page in studio_pages()]
 )
@@ -44,6 +44,7 @@ _NO_WORDS = {
     "InputError",
     "UsageError",
     "fields",
+    "_inside",
     "option",
     "argument",
     "compile",
@@ -51,11 +52,12 @@ _NO_WORDS = {
     "command",
 }
 _FOR_PROGRAMS = {"_document", "_fields", "_row", "_github", "_sarif", "_wrong_lines", "__post_init__", "_skill_fields"}
+_TABLES_FOR_PROGRAMS = {"_FAMILIES", "_NAMES_OF_FAMILY", "_ITEM"}
 # Verbs of these modules that speak English alone, with what they alone call.
 _ENGLISH_ONLY = set(
     "init_command _set_up _own_shell _print_completion explain_command serve_command report_command export_command "
     "_write_telemetry _send _newest probe_command hook_command mcp_command statusline_command on_command off_command "
-    "wrong_command".split()
+    "wrong_command render_team _team_lines _actions _breaking_changes".split()
 )
 _SENTENCE = re.compile(r"[A-Za-z]{2,} \S|[A-Za-z]{2,}[:,.]? $")
 # Keys of a document, commands, and a class of HTML.
@@ -66,12 +68,14 @@ _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 def words_of(tree: ast.AST) -> Iterator[str]:
     """Yield the sentences of a module: constants that are printed, arguments of say and translated, counted nouns."""
-    if isinstance(tree, ast.FunctionDef | ast.ClassDef | ast.Module):
+    if isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
         if isinstance(tree, ast.FunctionDef) and tree.name in _FOR_PROGRAMS | _ENGLISH_ONLY:
             return
         has_docstring = tree.body and isinstance(tree.body[0], ast.Expr)
         for child in tree.body[1:] if has_docstring else tree.body:
             yield from words_of(child)
+        return
+    if isinstance(tree, ast.Assign) and ast.unparse(tree.targets[0]) in _TABLES_FOR_PROGRAMS:
         return
     if isinstance(tree, ast.JoinedStr):
         for call in (one for one in ast.walk(tree) if isinstance(one, ast.Call)):

@@ -16,7 +16,7 @@ from knowbound.core.quality import Counts
 from knowbound.errors import InputError
 from knowbound.kms.opening import open_quality_log
 from knowbound.quality.status import quality_status
-from knowbound.report.quality.recorded import RecordedQuality, ScoredItem, ScoredSource, render_recorded
+from knowbound.report.quality.items import RecordedQuality, ScoredItem, ScoredSource, render_recorded
 from knowbound.report.quality.status import render_quality
 from knowbound.stats.rate import Rate
 from tests.transcripts import Transcript

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.errors import ConfigError
+from knowbound.report.formats.charts import HEIGHT, WIDTH, trend_png, trend_svg, trend_svg_file
 from knowbound.report.formats.plain import cells
-from knowbound.report.formats.trend_svg import HEIGHT, WIDTH, trend_png, trend_svg, trend_svg_file
-from knowbound.report.formats.trend_text import text_chart
+from knowbound.report.formats.text import text_chart
 from knowbound.stats.figures import WARNING
 from knowbound.stats.trend import Panel, trend
 from tests.trend_examples import SECOND_SET, falling, head, with_break

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from knowbound.errors import InputError
-from knowbound.report import PAGE_FORMATS
-from knowbound.report.evals.comparison import Format, render_comparison
+from knowbound.report import PAGE_FORMATS, PageFormat
+from knowbound.report.evals.comparison import render_comparison
 from knowbound.stats.comparison import Change, Comparison, compare, find_evaluation, pairs_of
 from knowbound.stats.evaluation import AssertionGrade, Evaluation, Grade, Origin, SampleRun
 from knowbound.stats.figures import WARNING, Watermark
@@ -210,7 +210,7 @@ def test_without_evaluations_the_next_command_is_named() -> None:
 
 
 @pytest.mark.parametrize("format_", ["text", "markdown"])
-def test_a_comparison_reads_as_before(format_: Format) -> None:
+def test_a_comparison_reads_as_before(format_: PageFormat) -> None:
     shown = render_comparison(example_comparison(), format_)
     golden = GOLDEN / f"comparison.{format_}"
     if os.environ.get("KNOWBOUND_UPDATE_GOLDEN"):
@@ -219,14 +219,14 @@ def test_a_comparison_reads_as_before(format_: Format) -> None:
 
 
 @pytest.mark.parametrize("format_", PAGE_FORMATS)
-def test_every_format_has_the_watermark(format_: Format) -> None:
+def test_every_format_has_the_watermark(format_: PageFormat) -> None:
     shown = render_comparison(example_comparison(), format_).replace("&#x27;", "'")
     assert WARNING in shown
     assert FIRST_SET[:8] in shown
 
 
 @pytest.mark.parametrize("format_", PAGE_FORMATS)
-def test_nothing_in_common_is_shown_as_such(format_: Format) -> None:
+def test_nothing_in_common_is_shown_as_such(format_: PageFormat) -> None:
     shown = render_comparison(compare(evaluation("x."), evaluation(".x")), format_)
     assert "no sample is complete on both sides" in shown
 

@@ -12,13 +12,13 @@ import pytest
 from msgspec.structs import replace
 
 from knowbound.core.quality import Counts, DayRollup, Durations, Metric
-from knowbound.report import PAGE_FORMATS
-from knowbound.report.formats.svg import metric_svg
-from knowbound.report.formats.trend_text import metric_line
+from knowbound.report import PAGE_FORMATS, PageFormat
+from knowbound.report.formats.charts import metric_svg
+from knowbound.report.formats.text import metric_line
 from knowbound.report.quality.items import render_item
 from knowbound.report.quality.model import JudgeWorth, QualityStatus
 from knowbound.report.quality.sections import LABEL
-from knowbound.report.quality.status import Format, render_quality
+from knowbound.report.quality.status import render_quality
 from knowbound.report.sections import MetricChart
 from knowbound.stats.judge_gate import GateReason, GateState, MetricGate, WeeklySample
 from knowbound.stats.quality import TARGETS, MetricStatus, QualityMetric, WindowRates
@@ -53,7 +53,7 @@ def good() -> QualityStatus:
 
 @pytest.mark.parametrize("format_", PAGE_FORMATS)
 @pytest.mark.parametrize("example", ["everyday", "empty", "item"])
-def test_the_status_reads_as_before(format_: Format, example: str) -> None:
+def test_the_status_reads_as_before(format_: PageFormat, example: str) -> None:
     status = empty_status() if example == "empty" else everyday_status()
     shown = render_item(item_page(), format_) if example == "item" else render_quality(status, format_)
     if format_ == "html":  # the golden page is about its content
@@ -181,7 +181,7 @@ def test_a_weekly_sample_that_is_due_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("format_", ["text", "markdown", "html"])
-def test_text_of_traces_stays_text(format_: Format) -> None:
+def test_text_of_traces_stays_text(format_: PageFormat) -> None:
     shown = render_quality(everyday_status(), format_)
     assert "\x1b" not in shown
     if format_ == "html":

@@ -12,9 +12,9 @@ import pytest
 from knowbound.core.evidence import Confidence, Intent, Investigation
 from knowbound.core.signal import SignalType
 from knowbound.errors import InputError
+from knowbound.report.answers import render_investigation
 from knowbound.report.evals.evaluation import render_evaluation
 from knowbound.report.gaps.observe import render_observe
-from knowbound.report.investigation import render_investigation
 from knowbound.stats.evaluation import Evaluation
 from knowbound.stats.figures import WARNING
 from knowbound.stats.rate import Rate

@@ -23,7 +23,7 @@ from knowbound.errors import InputError
 from knowbound.gaps.observe import observe
 from knowbound.report.formats.json import as_json
 from knowbound.report.model import ObserveReport
-from knowbound.report.team import SharedFile, TeamProject, TeamReport, render_team
+from knowbound.report.review import SharedFile, TeamProject, TeamReport, render_team
 from knowbound.review.sharing import share
 from knowbound.review.team import parse_shared, read_shares, share_text, team_review, write_share
 from knowbound.store.observed import Observed

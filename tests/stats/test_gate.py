@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from knowbound.report import GATE_FORMATS
 from knowbound.report.evals.gate import Format, GateReport, render_check
-from knowbound.report.formats.github import command
+from knowbound.report.formats.ci import command
 from knowbound.stats.figures import WARNING
 from knowbound.stats.gate import (
     GateOutcome,

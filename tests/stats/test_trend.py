@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from knowbound.cli.main import main
-from knowbound.report import PAGE_FORMATS
-from knowbound.report.evals.trend import Format, render_trend
+from knowbound.report import PAGE_FORMATS, PageFormat
+from knowbound.report.evals.comparison import render_trend
 from knowbound.stats.evaluation import EvaluationHead, Origin
 from knowbound.stats.figures import WARNING, RateKind, Watermark
 from knowbound.stats.gate import GateOutcome, Limits, evaluation_gates
@@ -143,14 +143,14 @@ def test_a_movement_says_over_how_many_of_the_shown_evaluations_it_went() -> Non
 
 
 @pytest.mark.parametrize("format_", ["text", "markdown", "html"])
-def test_two_evaluations_are_compared_only_where_they_have_one_test_set(format_: Format) -> None:
+def test_two_evaluations_are_compared_only_where_they_have_one_test_set(format_: PageFormat) -> None:
     alone = render_trend(trend([head(1, 5), head(2, 9, sha256=SECOND_SET)]), format_)
     assert "knowbound compare" not in alone
     assert "knowbound compare previous latest" in render_trend(trend(falling()), format_)
 
 
 @pytest.mark.parametrize("format_", ["text", "markdown", "html"])
-def test_the_star_behind_a_commit_is_explained_where_there_is_one(format_: Format) -> None:
+def test_the_star_behind_a_commit_is_explained_where_there_is_one(format_: PageFormat) -> None:
     assert "uncommitted changes" in render_trend(trend([head(1, 5, dirty=True)]), format_)
     assert "uncommitted changes" not in render_trend(trend([head(1, 5)]), format_)
 
@@ -253,7 +253,7 @@ def test_the_nudge_is_the_specifications_word_for_word() -> None:
 
 
 @pytest.mark.parametrize("format_", PAGE_FORMATS)
-def test_every_format_shows_the_nudge(format_: Format) -> None:
+def test_every_format_shows_the_nudge(format_: PageFormat) -> None:
     shown = render_trend(trend(rates(2, 1, 1)), format_, width=1000)
     unescaped = shown.replace("&#x27;", "'").replace("&quot;", '"').replace('\\"', '"')
     assert NUDGE in unescaped
@@ -264,7 +264,7 @@ def test_every_format_shows_the_nudge(format_: Format) -> None:
 
 @pytest.mark.parametrize("format_", ["text", "markdown"])
 @pytest.mark.parametrize("example", ["falling", "break"])
-def test_a_trend_reads_as_before(format_: Format, example: str) -> None:
+def test_a_trend_reads_as_before(format_: PageFormat, example: str) -> None:
     shown = render_trend(trend(falling() if example == "falling" else with_break()), format_)
     golden = GOLDEN / f"trend-{example}.{format_}"
     if os.environ.get("KNOWBOUND_UPDATE_GOLDEN"):
@@ -273,7 +273,7 @@ def test_a_trend_reads_as_before(format_: Format, example: str) -> None:
 
 
 @pytest.mark.parametrize("format_", PAGE_FORMATS)
-def test_every_format_has_the_watermark_of_every_test_set(format_: Format) -> None:
+def test_every_format_has_the_watermark_of_every_test_set(format_: PageFormat) -> None:
     shown = render_trend(trend(with_break()), format_).replace("&#x27;", "'")
     assert shown.count(WARNING) >= 2
     for sha256 in (FIRST_SET, SECOND_SET):
@@ -291,7 +291,7 @@ def test_the_table_has_the_columns_of_the_specification() -> None:
 
 
 @pytest.mark.parametrize("format_", PAGE_FORMATS)
-def test_what_is_not_known_is_unknown_and_never_zero(format_: Format) -> None:
+def test_what_is_not_known_is_unknown_and_never_zero(format_: PageFormat) -> None:
     shown = render_trend(trend([head(1, 0, 0, usd=None)]), format_)
     assert ("null" if format_ == "json" else "unknown") in shown
     assert "$0.00" not in shown

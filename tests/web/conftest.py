@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from knowbound.config import Settings
 from knowbound.review.review import review
 from knowbound.web.access import Team
-from knowbound.web.serve import LOOPBACK, Address, StudioServer, prepared
+from knowbound.web.app import LOOPBACK, Address, StudioServer, prepared
 from tests.lessons.shop import Shop, make_shop
 from tests.review.conftest import WRONG, looks_in_the_wrong_folder
 from tests.services import until

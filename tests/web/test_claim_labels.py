@@ -12,7 +12,7 @@ from knowbound.core.audit import Support
 from knowbound.judge.labels import CLAIM_LABELS, ClaimLabel, read_claim_labels
 from knowbound.review.review import review
 from knowbound.web.access import Team
-from knowbound.web.serve import LOOPBACK, StudioServer
+from knowbound.web.app import LOOPBACK, StudioServer
 from tests.lessons.shop import Shop
 from tests.transcripts import Transcript
 from tests.web.conftest import Visiting, running

@@ -15,8 +15,8 @@ from knowbound.judge.labels import LABELS, TURN_LABELS, ItemLabel, read_labels, 
 from knowbound.review.review import review
 from knowbound.stats.evaluation import SampleRun
 from knowbound.store.evaluations import Evaluations
+from knowbound.web.app import StudioServer
 from knowbound.web.demo import lay_out_demo
-from knowbound.web.serve import StudioServer
 from tests.lessons.shop import Shop
 from tests.transcripts import Transcript
 from tests.web.conftest import Visiting, running

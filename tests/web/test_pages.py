@@ -11,10 +11,10 @@ from playwright.sync_api import Page, expect
 
 from knowbound.errors import InputError
 from knowbound.review.review import review
+from knowbound.web.app import StudioServer
 from knowbound.web.demo import lay_out_demo
 from knowbound.web.pages import studio_pages
 from knowbound.web.rendering import static_page
-from knowbound.web.serve import StudioServer
 from tests.lessons.shop import Shop
 from tests.transcripts import Transcript
 from tests.web.conftest import Visiting, running

@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 from playwright.sync_api import expect
 
 from knowbound.review.review import review
-from knowbound.web.serve import StudioServer
+from knowbound.web.app import StudioServer
 from tests.lessons.shop import Shop
 from tests.web.conftest import Visiting, running
 

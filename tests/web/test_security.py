@@ -16,8 +16,8 @@ from playwright.sync_api import expect
 from knowbound.cli.main import knowbound
 from knowbound.review.review import review
 from knowbound.web.access import Access, Right, Team, is_password, password_hash, read_users
+from knowbound.web.app import LOOPBACK, StudioServer
 from knowbound.web.markdown import TextMark, markdown_html
-from knowbound.web.serve import LOOPBACK, StudioServer
 from tests.lessons.shop import Shop
 from tests.transcripts import Transcript
 from tests.web.conftest import Visiting, running

@@ -7,7 +7,7 @@ from knowbound.core.quality import ItemVerdict
 from knowbound.core.tool_kinds import Outcome, ToolKind
 from knowbound.core.trace import AgentText, Injection, Prompt, Step, ToolCall
 from knowbound.traces.turns import TraceTurn
-from knowbound.web.highlight import highlighted
+from knowbound.web.markdown import highlighted
 from knowbound.web.timeline import timeline
 
 OUTPUT = f"{'x' * 3000}\nRan 12 tests:\n  12 passed,   0 failed\n{'y' * 3000}"

@@ -22,7 +22,7 @@ from knowbound.errors import InputError
 from knowbound.gaps.stored import Filters
 from knowbound.judge.choice import may_see
 from knowbound.kms.team_results import AUDITED, publish, taken_over
-from knowbound.report.audit import AuditReport, Shares
+from knowbound.report.answers import AuditReport, Shares
 from knowbound.store.forgotten import load_forgotten
 from knowbound.store.observed import Audited, Observed
 from knowbound.store.retention import keep_bounded

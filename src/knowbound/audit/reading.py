@@ -40,7 +40,7 @@ from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
 from knowbound.core.trace import Event, Prompt, ReadShares, Skill, Start, Step
 from knowbound.errors import InputError
 from knowbound.gaps.lens import GENERAL
-from knowbound.report.audit import TurnPage
+from knowbound.report.answers import TurnPage
 from knowbound.store.listing import SqliteResults
 from knowbound.text.clock import comparable_time
 from knowbound.text.intent import intent_of

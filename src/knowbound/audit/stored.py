@@ -9,7 +9,7 @@ from pathlib import Path
 
 from knowbound.core.audit import AuditedSession, AuditedTurn, Diagnosis
 from knowbound.language import say, translated
-from knowbound.report.audit import Shares
+from knowbound.report.answers import Shares
 from knowbound.stats.rate import Rate, clustered
 from knowbound.store.listing import SqliteResults
 

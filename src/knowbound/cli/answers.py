@@ -19,7 +19,7 @@ from knowbound.report import PAGE_FORMATS
 if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.core.audit import AuditedTurn
-    from knowbound.report.audit import AuditReport
+    from knowbound.report.answers import AuditReport
 
 
 @verb("audit", around=asking)
@@ -72,10 +72,10 @@ def audit_command(
 
 def _rendered(report: AuditReport, turns: Iterator[AuditedTurn], out: Out) -> Iterator[str]:
     """Render the report; jsonl is a stream of all turns."""
-    from knowbound.report.audit import render_audit
+    from knowbound.report.answers import render_audit
 
     if out.format == "jsonl":
-        from knowbound.report.audit import turn_line
+        from knowbound.report.answers import turn_line
 
         for turn in turns:
             yield turn_line(turn) + "\n"
@@ -85,7 +85,7 @@ def _rendered(report: AuditReport, turns: Iterator[AuditedTurn], out: Out) -> It
 
 def _turn_page(paths: list[Path], session: str, turn: int, home: Path, out: Out) -> Iterator[str]:
     from knowbound.audit.reading import turn_page
-    from knowbound.report.audit import render_turn, turn_line
+    from knowbound.report.answers import render_turn, turn_line
 
     page = turn_page(paths, session, turn, home)
     if out.format == "jsonl":
@@ -116,7 +116,7 @@ def investigate_command(
     reads what is found; its quotations are verified. Without one, questions of how and why end with the place.
     """
     from knowbound.evidence.investigate import investigate_and_keep
-    from knowbound.report.investigation import render_investigation
+    from knowbound.report.answers import render_investigation
 
     settings = options.settings_of(root)
     seconds = seconds or (_SECONDS_TO_RUN if allow_run else _SECONDS)
@@ -140,7 +140,7 @@ def _answers_to_file(path: Path, settings: Settings, allow_run: bool, trail: boo
     import msgspec
 
     from knowbound.evidence.investigate import investigate_and_keep
-    from knowbound.report.investigation import render_investigation
+    from knowbound.report.answers import render_investigation
 
     class QuestionLine(msgspec.Struct):
         question: str

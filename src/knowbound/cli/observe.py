@@ -130,7 +130,7 @@ def _render_newest(settings: Settings, out: Out) -> Iterable[str]:
         return [rendered_evaluation(settings, evaluation, (), out)]
     investigation = newest_investigation(settings)
     if investigation is not None:
-        from knowbound.report.investigation import render_investigation
+        from knowbound.report.answers import render_investigation
 
         return [render_investigation(investigation, out.format, **out.layout)]
     report, signals = newest_report(settings)

@@ -61,7 +61,7 @@ def review_command(
 
 
 def _review_team(places: tuple[str, ...], people: int, out: Out) -> None:
-    from knowbound.report.team import render_team
+    from knowbound.report.review import render_team
     from knowbound.review.team import read_shares, team_review
 
     if not places:
@@ -213,7 +213,7 @@ def _fix(fix: Fix, settings: Settings, *, yes: bool, reject: bool, branch: bool)
 def _open_turn(fix: Fix, settings: Settings) -> None:
     """Show the turn of an answer that nothing shows, and what would."""
     from knowbound.audit.reading import turn_page
-    from knowbound.report.audit import render_turn
+    from knowbound.report.answers import render_turn
 
     page = turn_page([Path(fix.trace)], fix.session, fix.turn, settings.home)
     echo(render_turn(page, "text", **layout(None)))

@@ -241,7 +241,7 @@ def serve_command(
     team, whose members sign in; then files, hooks, evaluations and models are out of reach.
     """
     with studio_extra():
-        from knowbound.web import serve as web
+        from knowbound.web import app as web
         from knowbound.web.access import Team, password_hash, read_users
     if hash_password:
         echo(password_hash(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)))

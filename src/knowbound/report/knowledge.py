@@ -71,7 +71,7 @@ def _wrong_lines(checked: Sequence[CheckedStatement]) -> Iterator[tuple[CheckedS
 
 
 def _github(checked: Sequence[CheckedStatement]) -> Iterator[str]:
-    from knowbound.report.formats.github import SHOWN_PER_LEVEL, command  # noqa: PLC0415  (loads what text needs not)
+    from knowbound.report.formats.ci import SHOWN_PER_LEVEL, command  # noqa: PLC0415  (loads what text needs not)
 
     wrong = list(_wrong_lines(checked))
     for check, message in wrong[:SHOWN_PER_LEVEL]:

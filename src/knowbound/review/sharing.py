@@ -32,7 +32,15 @@ from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.knowledge.lint import ITEM, lint_project
 from knowbound.report.knowledge import summaries
 from knowbound.report.model import ObserveReport
-from knowbound.report.team import FORMAT, SharedFile, SharedItem, SharedMiss, SharedProject, SharedRule, SharedStatement
+from knowbound.report.review import (
+    FORMAT,
+    SharedFile,
+    SharedItem,
+    SharedMiss,
+    SharedProject,
+    SharedRule,
+    SharedStatement,
+)
 from knowbound.review.review import ReviewScope, rules_of
 from knowbound.store.data_dir import ITEMS
 from knowbound.store.observed import Audited, Observed

@@ -22,7 +22,7 @@ from knowbound.errors import InputError
 from knowbound.files import replacing
 from knowbound.gaps.topics import Topics
 from knowbound.report.formats.json import json_text
-from knowbound.report.team import (
+from knowbound.report.review import (
     FORMAT,
     LEAST_PEOPLE,
     OfPeople,

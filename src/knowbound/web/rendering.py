@@ -20,8 +20,8 @@ from knowbound import __version__
 from knowbound.config import Settings
 from knowbound.errors import InputError
 from knowbound.language import catalogue, language, say, translated
-from knowbound.report.formats import in_language, svg
-from knowbound.report.formats.html import line_html, section_html
+from knowbound.report.formats import in_language
+from knowbound.report.formats.html import interval_svg, line_html, section_html, share_svg
 from knowbound.report.formats.plain import plain, printable
 from knowbound.report.sections import Figure, Section
 from knowbound.stats.printing import percent
@@ -29,8 +29,7 @@ from knowbound.text.printable import counted, shorten
 from knowbound.web.access import Access
 from knowbound.web.live import Live, Pulse, ReadingPlan
 from knowbound.web.markdown import markdown_html
-from knowbound.web.pages import studio_pages
-from knowbound.web.studio import Asked, Goto, Plain, Shown, Studio, StudioPage
+from knowbound.web.pages import Asked, Goto, Plain, Shown, Studio, StudioPage, studio_pages
 
 _PATH_STEP = re.compile(r"(?<=\w)/(?=\w)")  # where a long path may be wrapped
 _LONGEST_TEXT = 20_000  # characters of a text that a page shows
@@ -81,12 +80,12 @@ def sections_html(sections: tuple[Section, ...]) -> Markup:
 
 def bar_html(share: float | None, scale: float = 1.0, tone: str = "") -> Markup:
     """Return a bar for a share of the scale; nothing for an unknown share."""
-    return Markup("" if share is None else svg.share(share / scale, tone))
+    return Markup("" if share is None else share_svg(share / scale, tone))
 
 
 def interval_html(figure: Figure) -> Markup:
     """Return a figure's value and interval on a line from 0 to 1."""
-    return Markup(svg.interval(*figure.drawn, figure.limits) if figure.drawn else "")
+    return Markup(interval_svg(*figure.drawn, figure.limits) if figure.drawn else "")
 
 
 def diff_html(diff: str) -> Markup:

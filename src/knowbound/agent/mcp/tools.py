@@ -246,7 +246,7 @@ class Tools:
         from knowbound.core.evidence import Intent
         from knowbound.errors import InputError
         from knowbound.evidence.investigate import investigate_and_keep
-        from knowbound.report.investigation import render_investigation
+        from knowbound.report.answers import render_investigation
 
         if not question.strip() or len(question) > MOST_OF_A_TEXT:
             raise InputError("bad-questions", f"A question has 1 to {MOST_OF_A_TEXT} characters.")

@@ -40,8 +40,8 @@ def trend_command(
     breaks where the samples file changed: evaluations of different test sets are never joined.
     """
     from knowbound.files import replacing
-    from knowbound.report.evals.trend import render_trend
-    from knowbound.report.formats.trend_svg import trend_png, trend_svg_file
+    from knowbound.report.evals.comparison import render_trend
+    from knowbound.report.formats.charts import trend_png, trend_svg_file
 
     trend = options.from_stored(
         options.settings_of(root), root, lambda settings: _find_trend(settings, samples, last or 0, others)

@@ -252,7 +252,7 @@ def score(
         out.emit(judged_lines(judge.version, turns, judgements))
         return 0
     from knowbound.quality.turns.recorded import score_traces, scored_lines
-    from knowbound.report.quality.recorded import render_recorded
+    from knowbound.report.quality.items import render_recorded
 
     filters = sessions.filters(settings, paths)
     report, scored = score_traces(

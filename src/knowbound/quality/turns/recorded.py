@@ -29,7 +29,7 @@ from knowbound.judge.registry import turn_judge
 from knowbound.judge.turns import TurnJudge, TurnVerdicts
 from knowbound.quality.rollup import counted
 from knowbound.quality.turns.joining import TurnSources, join
-from knowbound.report.quality.recorded import RecordedQuality, ScoredItem, ScoredSource
+from knowbound.report.quality.items import RecordedQuality, ScoredItem, ScoredSource
 from knowbound.stats.rate import Rate, clustered
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.registry import default_folders

@@ -96,13 +96,13 @@ def render_evaluation(
             test_set = {"test_set": evaluation.watermark.sha256_8, "watermark": as_json(evaluation.watermark)}
             return "".join(json_line({**_run_fields(run), **test_set}) + "\n" for run in evaluation.runs)
         case "sarif" | "junit" | "github":
-            from knowbound.report.formats import github, junit, sarif  # noqa: PLC0415  (only these formats need them)
+            from knowbound.report.formats import ci, sarif  # noqa: PLC0415  (only these formats need them)
 
             report = report._replace(
                 evaluation=with_files_near(made_plain(evaluation), (here,)), gates=tuple(map(made_plain, report.gates))
             )
-            renderers = {"sarif": sarif.evaluation_sarif, "junit": junit.evaluation_junit}
-            return renderers.get(format, github.evaluation_github)(report)
+            renderers = {"sarif": sarif.evaluation_sarif, "junit": ci.evaluation_junit}
+            return renderers.get(format, ci.evaluation_github)(report)
         case _:
             return render(format, lambda: evaluation_page(report, here), lambda: _document(report), **layout)
 

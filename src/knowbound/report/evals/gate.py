@@ -9,9 +9,8 @@ from knowbound.report import GapFormat, Layout, PageFormat
 from knowbound.report.evals import samples as by_sample
 from knowbound.report.evals.evaluation import render_evaluation
 from knowbound.report.formats import render
-from knowbound.report.formats.github import command
+from knowbound.report.formats.ci import command, gates_junit
 from knowbound.report.formats.json import GATE_KEYS, as_json, fields
-from knowbound.report.formats.junit import gates_junit
 from knowbound.report.formats.plain import made_plain, with_files_near
 from knowbound.report.gaps.figures import figures_section, inventory, mark_section, sources, uncovered
 from knowbound.report.gaps.observe import observed_entries, origin_line, render_observe, signal_count, with_short_places

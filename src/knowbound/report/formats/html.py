@@ -18,7 +18,6 @@ from typing import assert_never
 
 from knowbound.language import language, translated
 from knowbound.report import sections as kinds
-from knowbound.report.formats import svg
 from knowbound.report.formats.plain import plain, plain_lines, plain_piece
 from knowbound.report.lines import Bar, Fold, Inline, Line, Span, Tone, inlines
 from knowbound.report.sections import Entry, Page, Part, Section, Table
@@ -89,7 +88,7 @@ def line_html(line: Line) -> str:
 def _inline(piece: Inline) -> str:
     match piece:
         case Bar():
-            return svg.share(piece.share, piece.tone)
+            return share_svg(piece.share, piece.tone)
         case Fold():
             return _fold(piece)
         case Span():
@@ -152,11 +151,13 @@ def _part(part: Part) -> str:
         case kinds.Listing():
             return _listing(part)
         case kinds.Chart(panel):
-            from knowbound.report.formats.trend_svg import trend_svg  # noqa: PLC0415
+            from knowbound.report.formats.charts import trend_svg  # noqa: PLC0415
 
             return trend_svg(panel)
         case kinds.MetricChart():
-            return svg.metric_svg(part)
+            from knowbound.report.formats.charts import metric_svg  # noqa: PLC0415
+
+            return metric_svg(part)
         case kinds.Note():
             start = f'<p class="note {part.tone}">' if part.tone else "<p>"
             return f"{start}{line_html(part.text)}</p>"
@@ -165,7 +166,7 @@ def _part(part: Part) -> str:
 
 
 def _card(figure: kinds.Figure) -> str:
-    drawing = svg.interval(*figure.drawn, figure.limits) if figure.drawn else ""
+    drawing = interval_svg(*figure.drawn, figure.limits) if figure.drawn else ""
     unknown_class = "" if figure.drawn else " unknown"
     return (
         f'<div class="card{unknown_class}"><h3>{_text(figure.label)}</h3>'
@@ -257,3 +258,36 @@ def _choices(choices: dict[str, Counter[tuple[str, str]]]) -> Iterator[str]:
             )
             all_ = f'<option value="">{translated("all")}</option>'
             yield f'<label>{translated(name)} <select name="{name.lower()}">{all_}{inside}</select></label>'
+
+
+# Drawings in a line. The text beside a drawing says the same, so they are hidden from screen readers.
+
+
+def interval_svg(low: float, value: float, high: float, marks: Iterable[float] = ()) -> str:
+    """A share on a line from 0 to 1, with its interval; `marks` are limits to read it against."""
+    ticks = "".join(f'<line class="tick" x1="{_x(at)}" x2="{_x(at)}" y1="1" y2="15"/>' for at in marks)
+    return _drawing(
+        "interval",
+        16,
+        f'<rect class="track" x="0" y="6" width="100%" height="4" rx="2"/>{ticks}'
+        f'<rect class="span" x="{_x(low)}" y="5" width="{_x(high - low)}" height="6" rx="3"/>'
+        f'<circle class="point" cx="{_x(value)}" cy="8" r="5"/>',
+    )
+
+
+def share_svg(value: float, kind: str = "") -> str:
+    """A bar for a share of 0 to 1."""
+    return _drawing(
+        f"share {kind}".strip(),
+        8,
+        '<rect class="track" x="0" y="0" width="100%" height="8" rx="4"/>'
+        f'<rect class="fill" x="0" y="0" width="{_x(value)}" height="8" rx="4"/>',
+    )
+
+
+def _drawing(kind: str, height: int, inside: str) -> str:
+    return f'<svg class="{kind}" width="100%" height="{height}" aria-hidden="true" focusable="false">{inside}</svg>'
+
+
+def _x(share: float) -> str:
+    return f"{100 * min(max(share, 0.0), 1.0):.2f}%"

@@ -14,7 +14,7 @@ from knowbound.core.signal import SignalType
 from knowbound.language import translated
 from knowbound.report import sections as kinds
 from knowbound.report.formats.plain import bar, markdown_text, plain, plain_piece
-from knowbound.report.formats.trend_text import metric_line, text_chart
+from knowbound.report.formats.text import metric_line, text_chart
 from knowbound.report.lines import FOREIGN, Bar, Fold, Inline, Line, Span, Tone, inlines
 from knowbound.report.sections import Page, Part, Section, Table
 from knowbound.report.words import more_words, warning_lines

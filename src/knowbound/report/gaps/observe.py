@@ -65,11 +65,11 @@ def render_observe(
     match format:
         case "sarif" | "junit" | "github":
             # Loaded when asked for: observing again costs little more than the start of a process.
-            from knowbound.report.formats import github, junit, sarif  # noqa: PLC0415
+            from knowbound.report.formats import ci, sarif  # noqa: PLC0415
 
             if format == "junit":
-                return junit.observed_junit(made_plain(with_short_places(report)))
-            renderer = sarif.observed_sarif if format == "sarif" else github.observed_github
+                return ci.observed_junit(made_plain(with_short_places(report)))
+            renderer = sarif.observed_sarif if format == "sarif" else ci.observed_github
             return renderer(with_files_near(made_plain(report), [os.getcwd() if here is None else here]))
         case _:
             page = lambda: _page(report, commands, answers, detail)  # noqa: E731

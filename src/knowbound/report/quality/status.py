@@ -37,7 +37,6 @@ from knowbound.stats.quality import (
 from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
-Format = PageFormat
 _SHADOWED = (Metric.ON_TOPIC, Metric.CONTRADICTED)  # nobody can use what is not there
 _REASON = 36  # characters of why turns have no verdict, on a screen
 
@@ -48,12 +47,12 @@ _METRIC = "now corrected target(share kind) state more pending before difference
 _OF_DAYS = f"injected({COUNTS}) by_backend({COUNTS}) by_source({COUNTS}) pulled({COUNTS})"
 
 
-def render_quality(status: QualityStatus, format: Format, **layout: Unpack[Layout]) -> str:
+def render_quality(status: QualityStatus, format: PageFormat, **layout: Unpack[Layout]) -> str:
     """The status in a format."""
     return render(format, lambda: quality_page(status, format), lambda: _document(status), **layout)
 
 
-def quality_page(status: QualityStatus, format: Format) -> Page:
+def quality_page(status: QualityStatus, format: PageFormat) -> Page:
     """Return the status as a page; a terminal gets one screen of it."""
     return Page(
         verb="quality status",
@@ -67,7 +66,7 @@ def quality_page(status: QualityStatus, format: Format) -> Page:
     )
 
 
-def _sections(status: QualityStatus, format: Format) -> Iterator[Section]:
+def _sections(status: QualityStatus, format: PageFormat) -> Iterator[Section]:
     """A terminal gets one screen, a page everything."""
     is_screen = format == "text"
     title = say("Last {} days, and the {} before", WINDOW_DAYS, WINDOW_DAYS)

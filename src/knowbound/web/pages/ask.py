@@ -7,9 +7,9 @@ from knowbound.errors import InputError, StoreError
 from knowbound.evidence.investigate import investigate_and_keep, newest_investigation
 from knowbound.gaps.stored import topics_by_cost
 from knowbound.judge.choice import model_for
-from knowbound.report.investigation import investigation_page
+from knowbound.report.answers import investigation_page
 from knowbound.web.access import Right
-from knowbound.web.studio import Asked, Goto, Shown, StudioPage
+from knowbound.web.pages import Asked, Goto, Shown, StudioPage
 
 _LONGEST_QUESTION = 2_000  # characters of a question
 _SECONDS = 30.0

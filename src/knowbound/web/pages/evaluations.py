@@ -10,10 +10,9 @@ from knowbound import __version__
 from knowbound.errors import InputError
 from knowbound.evals.history import broken_samples, evaluation, evaluations
 from knowbound.language import say, translated
-from knowbound.report.evals.comparison import comparison_page
+from knowbound.report.evals.comparison import comparison_page, trend_page
 from knowbound.report.evals.evaluation import EvaluationReport, evaluation_page
 from knowbound.report.evals.samples import commit_words
-from knowbound.report.evals.trend import trend_page
 from knowbound.report.gaps.figures import raw_figures
 from knowbound.report.sections import Page
 from knowbound.stats.comparison import compare
@@ -21,7 +20,7 @@ from knowbound.stats.evaluation import EvaluationHead, SampleRun
 from knowbound.stats.printing import percent
 from knowbound.stats.trend import trend
 from knowbound.store.evaluations import Evaluations
-from knowbound.web.studio import Asked, Shown, Studio, StudioPage
+from knowbound.web.pages import Asked, Shown, Studio, StudioPage
 
 _MOST_ROWS = 50
 

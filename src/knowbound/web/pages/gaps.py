@@ -19,7 +19,7 @@ from knowbound.report.sections import Mark, Section
 from knowbound.report.words import SEARCHES, search_words
 from knowbound.store.observed import Observed
 from knowbound.text.printable import counted
-from knowbound.web.studio import Asked, Shown, StudioPage
+from knowbound.web.pages import Asked, Shown, StudioPage
 
 _MOST_TOPICS = 30  # topics of a page
 _MOST_ANSWERS = 2

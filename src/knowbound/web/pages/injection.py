@@ -12,7 +12,7 @@ from knowbound.quality.status import quality_status
 from knowbound.report.quality.status import quality_page
 from knowbound.text.printable import counted
 from knowbound.web.access import Right
-from knowbound.web.studio import Asked, Goto, Shown, Studio, StudioPage
+from knowbound.web.pages import Asked, Goto, Shown, Studio, StudioPage
 
 _MOST_CORRECTIONS = 50
 

@@ -39,8 +39,8 @@ from knowbound.store.calibrations import hedging_calibration
 from knowbound.text.clock import utc_now
 from knowbound.text.printable import counted
 from knowbound.web.access import Right
+from knowbound.web.pages import Asked, Goto, Shown, Studio, StudioPage
 from knowbound.web.pages.sessions import trace_turn
-from knowbound.web.studio import Asked, Goto, Shown, Studio, StudioPage
 from knowbound.web.timeline import Timeline, timeline
 
 _DRAW_SEED = 1

@@ -29,7 +29,7 @@ from knowbound.stats.rate import Rate
 from knowbound.store.data_dir import INDEX
 from knowbound.store.screens import Screens
 from knowbound.text.printable import counted, estimated_tokens
-from knowbound.web.studio import Asked, Shown, Studio, StudioPage
+from knowbound.web.pages import Asked, Shown, Studio, StudioPage
 
 _ITEMS_OF_PAGE = 30
 _MOST_LINES = 3_000  # of a file

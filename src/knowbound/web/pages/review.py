@@ -38,7 +38,7 @@ from knowbound.store.screens import DecidedFix, Fix, FixState
 from knowbound.text.digest import digest_of
 from knowbound.text.printable import counted
 from knowbound.web.access import Right
-from knowbound.web.studio import Asked, Goto, Shown, Studio, StudioPage
+from knowbound.web.pages import Asked, Goto, Shown, Studio, StudioPage
 
 _DECIDED_STATES = (FixState.APPLIED, FixState.REJECTED)
 _BAR_ENDS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0)  # where the bars of costs end

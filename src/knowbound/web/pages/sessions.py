@@ -23,7 +23,7 @@ from knowbound.store.listing import ListedSession
 from knowbound.text.printable import counted
 from knowbound.text.redact import redact
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
-from knowbound.web.studio import Asked, Goto, Plain, Shown, Studio, StudioPage
+from knowbound.web.pages import Asked, Goto, Plain, Shown, Studio, StudioPage
 from knowbound.web.timeline import timeline
 
 _ROWS_OF_PAGE = 40

@@ -1,18 +1,25 @@
-"""The report of `audit` in any format: its values, its page, one turn side by side, and results for programs."""
+"""Reports of `audit` and `investigate` in any format: what an answer rests on.
+
+An audit has its page, one turn side by side, and results for programs. An investigation has the answer with its
+sources, or what is missing (specification 3).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import count
 from typing import TYPE_CHECKING, Unpack
 
 import msgspec
 
 from knowbound.catalogue import codes_named
 from knowbound.core.audit import AuditedTurn, Claim, Diagnosis, FindingCode, Support
+from knowbound.core.evidence import SUCCESS, CitedSource, Evidence, EvidenceGap, Intent, Investigation
 from knowbound.core.trace import ReadShares, SessionsRead
-from knowbound.report import GapFormat, Layout, PageFormat
+from knowbound.errors import InputError
+from knowbound.report import GAP_FORMATS, GapFormat, Layout, LineFormat, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import fields, json_line
 from knowbound.report.formats.plain import made_plain, with_files_near
@@ -24,7 +31,7 @@ from knowbound.stats.rate import Rate
 from knowbound.text.printable import counted
 
 if TYPE_CHECKING:
-    from knowbound.report.formats.junit import JunitCase
+    from knowbound.report.formats.ci import JunitCase
 
 
 class Shares(msgspec.Struct, frozen=True):
@@ -308,7 +315,7 @@ _JUDGED = frozenset({Diagnosis.UNSUPPORTED, Diagnosis.MISLED, Diagnosis.BLIND, D
 
 
 def _for_machines(report: AuditReport, format: GapFormat) -> str:
-    from knowbound.report.formats import github, junit, sarif  # noqa: PLC0415  (only these formats need them)
+    from knowbound.report.formats import ci, sarif  # noqa: PLC0415  (only these formats need them)
 
     bad = report.whole.rate(Diagnosis.UNSUPPORTED)
     match format:
@@ -324,20 +331,20 @@ def _for_machines(report: AuditReport, format: GapFormat) -> str:
             return sarif.sarif(report.version, rules, "audit/", results, properties=diagnoses)
         case "junit":
             cases = [_case(turn) for turn in report.first if turn.diagnosis is Diagnosis.UNSUPPORTED]
-            return junit.junit([junit.suite("audit", report.made, {}, cases, passed=bad.n - bad.k)])
+            return ci.junit([ci.suite("audit", report.made, {}, cases, passed=bad.n - bad.k)])
         case "github":
-            shown = list(_results(report.first))[: github.SHOWN_PER_LEVEL - 1]
+            shown = list(_results(report.first))[: ci.SHOWN_PER_LEVEL - 1]
             lines = [
-                github.command("warning", f"{turn.diagnosis}: {code}", message, f"{turn.file}:{line}")
+                ci.command("warning", f"{turn.diagnosis}: {code}", message, f"{turn.file}:{line}")
                 for turn, code, message, line in shown
             ]
             words = percent_words(bad.value, f"{bad.k} of {bad.n} turns", bad.interval)
-            lines.append(github.command("notice", "Audit", f"Unsupported answers: {words}"))
+            lines.append(ci.command("notice", "Audit", f"Unsupported answers: {words}"))
             return "".join(f"{line}\n" for line in lines)
 
 
 def _case(turn: AuditedTurn) -> JunitCase:
-    from knowbound.report.formats.junit import JunitCase  # noqa: PLC0415
+    from knowbound.report.formats.ci import JunitCase  # noqa: PLC0415
 
     quoted = next((claim.text for claim in turn.claims if claim.support in _WRONG), "")
     place = f"{turn.file}:{turn.line}"
@@ -356,3 +363,86 @@ def _results(turns: list[AuditedTurn]) -> Iterator[tuple[AuditedTurn, str, str, 
 def turn_line(turn: AuditedTurn) -> str:
     """Return the line of a turn, with the stable keys first."""
     return json_line(fields(turn, _TURN))
+
+
+_KEYS = """question intent outcome confidence explanation
+    evidence(class=cls quality strength tool query target sources match_count exact_match_count phrase_match shows note
+        cites)
+    gaps(class=cls have need target reason) sources(path line text why) answer(text path line)
+    nearest(path line text) probable(path line text why) by terms notes"""
+
+
+def render_investigation(
+    found: Investigation,
+    format: PageFormat | LineFormat,
+    *,
+    trail: bool = False,
+    id_: str = "",
+    **layout: Unpack[Layout],
+) -> str:
+    """The investigation in a format. `id_` is the question's own id, where it came from a file of many."""
+    if str(format) in GAP_FORMATS:
+        raise InputError("format-unfit", f"An investigation is no test: it has no {format} form. Try: --format json")
+    if format == "jsonl":
+        return json_line(_document(found, trail, id_)) + "\n"
+    page, document = (lambda: investigation_page(found, trail)), (lambda: _document(found, trail, id_))
+    return render(format, page, document, **layout)
+
+
+def investigation_page(found: Investigation, trail: bool) -> Page:
+    """Return an investigation as a page; `trail` adds each step."""
+    outcome = "Found" if found.outcome == SUCCESS else "Insufficient evidence"
+    outcome = "Chat" if found.intent is Intent.CHAT else outcome
+    graded = f"intent {found.intent}, confidence {found.confidence}"
+    nearest = ((data(place_words(passage.path, passage.line)), " ", data(passage.text)) for passage in found.nearest)
+    evidence = table("|class|quality|strength|tool|for|found|note", map(_evidence_row, found.evidence, count()), 50)
+    # The answer itself first, then why it is enough.
+    paragraphs = (_answer(found), *map(prose, (found.explanation, *found.notes)))
+    return Page(
+        verb="investigate",
+        title=found.question,
+        lead=f"{outcome}: {graded}",
+        totals=f"{outcome} · {graded}",
+        sections=(
+            section("", "", *(Note(text) for text in paragraphs if text)),
+            _listed("Probable, not verified", map(_source, [found.probable] if found.probable else ())),
+            _listed("Sources", map(_source, found.sources)),
+            _listed("Missing", map(_missing, found.gaps)),
+            _listed("Nearest to what was asked", nearest),
+            section("Evidence", "evidence", evidence),
+            _listed("Trail", map(data, found.trail if trail else ()), 1000),
+        ),
+    )
+
+
+def _listed(title: str, lines: Iterable[Line], shown: int = 10) -> Section:
+    return section(title, title.split(maxsplit=1)[0].lower(), listing(lines, shown, "--format json"))
+
+
+def _answer(found: Investigation) -> Line:
+    if found.answer is None:
+        return ""
+    place = place_words(found.answer.path, found.answer.line) if found.answer.path else ""
+    return (data(found.answer.text), *(("  (", data(place), ")") if place else ()))
+
+
+def _source(source: CitedSource) -> Line:
+    quoted = ("  ", data(source.text)) if source.text else ()
+    return (data(place_words(source.path, source.line)), *quoted, "  (", prose(source.why), ")")
+
+
+def _missing(gap: EvidenceGap) -> Line:
+    target = (" for ", data(gap.target)) if gap.target else ()
+    reason = (": ", prose(gap.reason)) if gap.reason else ()
+    return (str(gap.cls), *target, f": have {gap.have}, need {gap.need}", *reason)
+
+
+def _evidence_row(entry: Evidence, number: int) -> tuple[Line, ...]:
+    note = entry.note + (f" (entries {', '.join(map(str, entry.cites))})" if entry.cites else "")
+    graded = (str(entry.cls), str(entry.quality), str(entry.strength), entry.tool)
+    return str(number), *graded, data(entry.target), f"{entry.match_count:,}", prose(note)
+
+
+def _document(found: Investigation, trail: bool, id_: str) -> dict[str, object]:
+    values = fields(found, f"{_KEYS} trail" if trail else _KEYS)
+    return {**({"id": id_} if id_ else {}), "format": "knowbound.investigation/1", **values}

@@ -23,9 +23,9 @@ import msgspec
 
 from knowbound.config import load
 from knowbound.evals.evaluate import EvalPlan, evaluate
-from knowbound.evals.executor import Execution, RunEnding, Task
+from knowbound.evals.executor import Execution, Task
 from knowbound.evals.samples.values import Assertion, EvalSample, SampleSet
-from knowbound.stats.evaluation import Cause, SampleCause
+from knowbound.stats.evaluation import Cause, RunEnding, SampleCause
 
 _SUFFIXES = (".md", ".rst")
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from knowbound.config import load
-from knowbound.evals.drafts.drafts import Drafts
-from knowbound.evals.drafts.sources import drafts_of
+from knowbound.evals.questions.draft_sources import drafts_of
+from knowbound.evals.questions.drafts import Drafts
 from knowbound.judge.registry import asker_for
 
 _AROUND = 12  # lines before and after a quotation

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from bench.evaluation import KNOWBOUND
 from bench.investigations import HERE
 from knowbound.evals.executor import Task
-from knowbound.evals.executors.investigate import InvestigateExecutor
+from knowbound.evals.executors.without_agent import InvestigateExecutor
 from knowbound.evals.knowledge import DOCUMENTS
 from knowbound.judge.models.asking import Asker
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from knowbound.core.evidence import Investigation
-from knowbound.evals.drafts.drafts import draft_samples
-from knowbound.evals.executors.investigate import answer_of, quoted_passages
+from knowbound.evals.executors.without_agent import answer_of, quoted_passages
 from knowbound.evals.knowledge import files_of, knowledge_globs
+from knowbound.evals.questions.drafts import draft_samples
 from knowbound.evals.questions.knowledge_text import read_knowledge
 from knowbound.evals.questions.probe import competency_questions
 from knowbound.evidence.investigate import investigate

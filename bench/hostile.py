@@ -55,9 +55,8 @@ from knowbound.core.item import Anchor, Item
 from knowbound.core.paths import is_knowledge, is_machine_state
 from knowbound.core.tool_kinds import Syntax
 from knowbound.errors import KnowboundError
-from knowbound.evals.drafts.gaps import question_of_hedge, question_of_prompt, question_of_search
-from knowbound.evals.questions.knowledge_text import plain_heading
-from knowbound.evals.questions.scope import unfit
+from knowbound.evals.questions.drafts import question_of_hedge, question_of_prompt, question_of_search
+from knowbound.evals.questions.knowledge_text import plain_heading, unfit
 from knowbound.evals.samples.load import load_samples
 from knowbound.evidence.plan import read_plan
 from knowbound.evidence.producers.history import read_history_question

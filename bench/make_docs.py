@@ -14,8 +14,8 @@ from knowbound import catalogue
 from knowbound.cli.main import GROUPS, ONLY_FOR_CLIENTS, VERBS, knowbound
 from knowbound.config import SETTINGS, ModelTask
 from knowbound.evals.assertions import TYPES
-from knowbound.evals.samples.json_schema import Schema, kind_of
 from knowbound.evals.samples.schema import ASSERTION, ENVIRONMENT, SAMPLE, SAMPLE_SET, SAMPLE_V3, SCHEMA
+from knowbound.evals.samples.values import Schema, kind_of
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GENERATED = "<!-- generated below: python -m bench.make_docs -->"

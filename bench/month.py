@@ -36,14 +36,14 @@ from knowbound.judge.registry import turn_judge_version
 from knowbound.kms.opening import open_index, open_knowledge_store, open_quality_log
 from knowbound.kms.quality_log import QualityLog
 from knowbound.kms.validation import NewItem
-from knowbound.quality.corrections.answers import Corrections
-from knowbound.quality.corrections.discovery import discovery_rate
-from knowbound.quality.corrections.loop import show as show_suggestions
-from knowbound.quality.corrections.loop import update_suggestions
+from knowbound.quality.corrections import Corrections
+from knowbound.quality.joining import TurnSources, join
 from knowbound.quality.rollout.progress import load_state
+from knowbound.quality.rollup import discovery_rate
 from knowbound.quality.scoring import rolled_up
 from knowbound.quality.status import quality_status
-from knowbound.quality.turns.joining import TurnSources, join
+from knowbound.quality.suggesting import show as show_suggestions
+from knowbound.quality.suggesting import update_suggestions
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import LABELLED_TURNS, MeasuredMetric, gate
 from knowbound.stats.rate import Rate

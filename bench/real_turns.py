@@ -21,7 +21,7 @@ from knowbound.core.quality import JudgedCall, JudgedItem, JudgedTurn
 from knowbound.core.trace import Outcome, ToolKind
 from knowbound.errors import InputError
 from knowbound.kms.pieces import split
-from knowbound.quality.turns.joining import TurnSources, join
+from knowbound.quality.joining import TurnSources, join
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
 
 TRACES = SHARED / "traces"

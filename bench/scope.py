@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from knowbound.evals.questions.knowledge_text import KnowledgeText, read_knowledge
-from knowbound.evals.questions.scope import scope_verdicts
+from knowbound.evals.questions.probe import scope_verdicts
 from knowbound.judge.models.asking import Asker
 from knowbound.stats.rate import Rate
 

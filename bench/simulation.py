@@ -29,7 +29,7 @@ from knowbound.core.quality import (
 )
 from knowbound.kms.changes import Correction
 from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, rank, relevant
-from knowbound.quality.corrections.discovery import RESOLVED_DAYS, discoveries, discovery_rate
+from knowbound.quality.rollup import RESOLVED_DAYS, discoveries, discovery_rate
 
 FIRST_DAY = date(2026, 1, 1)
 SEEDS, DAYS, TURNS = 3, 60, 300

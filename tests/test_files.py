@@ -18,7 +18,7 @@ from knowbound.cli.main import knowbound
 from knowbound.codebase.manifests import Inventory
 from knowbound.config import Settings
 from knowbound.errors import KnowboundError
-from knowbound.evals.executors.file_tools import FileTools
+from knowbound.evals.executors.model import FileTools
 from knowbound.evals.knowledge import DOCUMENTS, folder_state
 from knowbound.evals.variants import Copies, Variant
 from knowbound.files import read_text, ripgrep

@@ -17,10 +17,9 @@ from knowbound.config import load
 from knowbound.core.quality import Counts, ItemVerdict
 from knowbound.injection import shadow
 from knowbound.kms.opening import open_knowledge_store, open_quality_log
-from knowbound.quality.corrections.discovery import discovery_rate
-from knowbound.quality.rollup import roll_up
+from knowbound.quality.joining import TurnSources, join
+from knowbound.quality.rollup import discovery_rate, roll_up
 from knowbound.quality.status import quality_status
-from knowbound.quality.turns.joining import TurnSources, join
 from tests.hook_project import PORT, PROMPT, Project
 
 NAMES = "orders billing search mailer catalog ledger uploads reports gate stock".split()

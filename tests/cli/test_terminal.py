@@ -108,7 +108,7 @@ def test_drafts_show_what_turns_text_around(run: Run) -> None:
 
 @pytest.mark.parametrize("ending", [".yaml", ".json", ".jsonl"])
 def test_an_accepted_draft_keeps_its_text_and_hides_nothing(ending: str, tmp_path: Path) -> None:
-    from knowbound.evals.drafts.file import add
+    from knowbound.evals.questions.draft_file import add
     from knowbound.evals.samples.load import load_samples
 
     target = tmp_path / f"samples{ending}"

@@ -24,10 +24,9 @@ from knowbound.evals.assertions import (
     layer_of,
 )
 from knowbound.evals.grading import run_custom
-from knowbound.evals.samples import patterns
-from knowbound.evals.samples.patterns import is_found, problem_of
+from knowbound.evals.samples import matching
+from knowbound.evals.samples.matching import bleu, is_found, levenshtein, problem_of, rouge_n, words
 from knowbound.evals.samples.values import Assertion, EvalSample
-from knowbound.evals.similarity import bleu, levenshtein, rouge_n, words
 
 RUN = AgentAnswer(
     answer="The berth planner belongs to Planning.",
@@ -299,7 +298,7 @@ def test_a_pattern_that_is_not_valid_is_refused(pattern: str) -> None:
 
 
 def test_a_catastrophic_pattern_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "SECONDS", 0.3)
+    monkeypatch.setattr(matching, "PATTERN_SECONDS", 0.3)
     pattern, answer = "(?:(?:a{1,50}){1,50}){1,50}b", "a" * 3000
     decision = decide(Assertion("regex", pattern=pattern, negated=True), AgentAnswer(answer=answer))
     assert decision == CheckResult(None, "the pattern takes more than 0.3 seconds on this answer")

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.evals.questions.knowledge_text import question_of_heading, questions_by_rules, read_knowledge
-from knowbound.evals.questions.probe import Proposal, as_samples, competency_questions, spread
-from knowbound.evals.questions.scope import Duplicates, kept
+from knowbound.evals.questions.knowledge_text import Duplicates, question_of_heading, questions_by_rules, read_knowledge
+from knowbound.evals.questions.probe import Proposal, as_samples, competency_questions, kept, spread
 from knowbound.evidence.investigate import investigate
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion

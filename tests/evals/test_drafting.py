@@ -13,18 +13,26 @@ from hypothesis import strategies as st
 from knowbound.config import load
 from knowbound.core.signal import Cost, Example, Findings, Signal, SignalType, Status, Topic, TopicAnswer, Turn
 from knowbound.errors import InputError, StoreError
-from knowbound.evals.drafts.drafts import Drafts, SampleDraft, draft_samples
-from knowbound.evals.drafts.file import accept, add, draft_text, fields_of
-from knowbound.evals.drafts.gaps import (
-    Gap,
+from knowbound.evals.executor import BUILT_IN
+from knowbound.evals.questions.draft_file import accept, add, draft_text, fields_of
+from knowbound.evals.questions.draft_sources import (
+    decide,
+    decisions,
     gap_of_signal,
     gap_of_topic,
+    gaps_of_evaluation,
+    gaps_of_topics,
+    next_questions,
+)
+from knowbound.evals.questions.drafts import (
+    Drafts,
+    Gap,
+    SampleDraft,
+    draft_samples,
     question_of_hedge,
     question_of_prompt,
     question_of_search,
 )
-from knowbound.evals.drafts.sources import decide, decisions, gaps_of_evaluation, gaps_of_topics, next_questions
-from knowbound.evals.executor import BUILT_IN
 from knowbound.evals.questions.knowledge_text import KnowledgeText, read_knowledge
 from knowbound.evals.samples.load import load_samples
 from knowbound.stats.evaluation import RunEnding

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.evals.drafts.by_model import drafts_by_model
-from knowbound.evals.drafts.drafts import Drafts
-from knowbound.evals.drafts.file import draft_text
-from knowbound.evals.drafts.gaps import Gap
+from knowbound.evals.questions.draft_file import draft_text
+from knowbound.evals.questions.drafts import Drafts, Gap
+from knowbound.evals.questions.drafts_by_model import drafts_by_model
 from knowbound.evals.questions.knowledge_text import read_knowledge
 from knowbound.evals.samples.load import load_samples
 from knowbound.judge.models.asking import Asker

@@ -16,17 +16,18 @@ import pytest
 
 from knowbound.agent.hook import resident
 from knowbound.errors import ConfigError
-from knowbound.evals.executor import Execution, RunEnding, Task, executor_named
+from knowbound.evals.executor import Execution, Task, executor_named
 from knowbound.evals.executors import agent_process
 from knowbound.evals.executors.agent_process import end_all
 from knowbound.evals.executors.clients import ClaudeExecutor, CodexExecutor, CommandExecutor
-from knowbound.evals.executors.investigate import InvestigateExecutor
+from knowbound.evals.executors.without_agent import InvestigateExecutor
 from knowbound.evals.tracing import Traced, read_trace
 from knowbound.gaps.lens import LensSettings
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import Completion, ModelQuestion
 from knowbound.judge.names import JudgeOptions
 from knowbound.process import HOOKS_OFF
+from knowbound.stats.evaluation import RunEnding
 
 LENS = LensSettings(("**/*.md",))
 AgentMaker = Callable[..., Path]

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from knowbound.core.trace import Outcome, Step
 from knowbound.errors import ConfigError
-from knowbound.evals.executor import RunEnding, Task
-from knowbound.evals.executors.file_tools import FileTools
-from knowbound.evals.executors.model import STEPS, ModelExecutor
+from knowbound.evals.executor import Task
+from knowbound.evals.executors.model import STEPS, FileTools, ModelExecutor
 from knowbound.evals.tracing import read_trace
 from knowbound.gaps.lens import LensSettings
+from knowbound.stats.evaluation import RunEnding
 from knowbound.traces.registry import recognise
 from knowbound.traces.source import Tally, read_head
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from knowbound.core.evidence import Intent, Quality
-from knowbound.evals.executors.investigate import answer_of, quoted_passages
+from knowbound.evals.executors.without_agent import answer_of, quoted_passages
 from knowbound.evidence.investigate import investigate
 
 DOCUMENTS = {

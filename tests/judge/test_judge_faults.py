@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.trace import Step
-from knowbound.evals.executors.file_tools import ModelTool
-from knowbound.evals.executors.model import Conversation
+from knowbound.evals.executors.model import Conversation, ModelTool
 from knowbound.judge.hedging.verdict import HedgingCandidate, judge_candidates
 from knowbound.judge.model_judges import HedgingAnswer
 from knowbound.judge.models import asking

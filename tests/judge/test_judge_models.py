@@ -13,8 +13,7 @@ from typing import Annotated, Any
 import msgspec
 import pytest
 
-from knowbound.evals.executors.file_tools import ModelTool
-from knowbound.evals.executors.model import Conversation
+from knowbound.evals.executors.model import Conversation, ModelTool
 from knowbound.judge.hedging.verdict import HedgingCandidate
 from knowbound.judge.models.api import ApiModel
 from knowbound.judge.models.asking import MemoryAnswers

@@ -22,7 +22,7 @@ from knowbound.kms.backends.outside import fields_of
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.opening import open_knowledge_store, open_quality_log, open_shared_log
 from knowbound.kms.validation import ItemEdit, NewItem
-from knowbound.quality.corrections.answers import Corrections
+from knowbound.quality.corrections import Corrections
 from knowbound.quality.rollout.replay import write_effective
 from knowbound.quality.rollup import roll_up
 from tests.hook_project import Project

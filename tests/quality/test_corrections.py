@@ -18,10 +18,10 @@ from knowbound.judge.calibration import is_trusted
 from knowbound.kms.opening import open_index, open_knowledge_store
 from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.kms.validation import ItemEdit
-from knowbound.quality.corrections.answers import Corrections
-from knowbound.quality.corrections.fixing import to_fix
-from knowbound.quality.corrections.loop import update_suggestions
+from knowbound.quality.corrections import Corrections
+from knowbound.quality.fixing import to_fix
 from knowbound.quality.rollup import roll_up
+from knowbound.quality.suggesting import update_suggestions
 from knowbound.report.quality.model import Fault
 from knowbound.stats.rollout import demotions
 from tests.hook_project import Project

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from knowbound.core.quality import Closing, Discovery, QualityTurn
 from knowbound.kms.changes import Correction
-from knowbound.quality.corrections.discovery import DISMISS, discoveries, discovery_rate, is_resolved
+from knowbound.quality.rollup import DISMISS, discoveries, discovery_rate, is_resolved
 from knowbound.stats.rate import Rate
 from tests.quality.examples import item, turn
 

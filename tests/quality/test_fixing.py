@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from knowbound.quality.corrections.fixing import LONGEST_MORE, LONGEST_TIMES, NoDraft, drafted
+from knowbound.quality.fixing import LONGEST_MORE, LONGEST_TIMES, NoDraft, drafted
 
 PORT = "The API server listens on port 8080."
 

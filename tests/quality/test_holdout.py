@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from knowbound.core.item import Item
 from knowbound.core.quality import LoggedCall, QualityTurn
 from knowbound.injection.log import InjectedItem, InjectionRecord
+from knowbound.quality.joining import TurnSources, join
 from knowbound.quality.rollup import day_of
 from knowbound.quality.status import holdout_comparison, quality_status
-from knowbound.quality.turns.joining import TurnSources, join
 from knowbound.report.quality.status import render_quality
 from knowbound.stats.quality import TurnOutcome
 from tests.quality.measured_project import TODAY, MeasuredProject, logged, turn

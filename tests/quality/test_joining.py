@@ -11,8 +11,8 @@ from knowbound.core.quality import EXCERPT, LONGEST_TEXT, TurnEnding
 from knowbound.core.trace import Outcome, ToolCall, ToolKind
 from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord
 from knowbound.quality.ended import answer_sum
+from knowbound.quality.joining import StoredText, TurnSources, corrected_by, is_complete, join
 from knowbound.quality.queue import EndedRecord
-from knowbound.quality.turns.joining import StoredText, TurnSources, corrected_by, is_complete, join
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
 from tests.transcripts import SESSION, Transcript
 

@@ -15,7 +15,7 @@ from knowbound.core.quality import Closing, DayRollup, QualityScores
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of
 from knowbound.kms.opening import open_knowledge_store, open_quality_log
-from knowbound.quality.corrections.answers import Corrections
+from knowbound.quality.corrections import Corrections
 from knowbound.quality.rollout.replay import write_effective
 from knowbound.quality.rollup import roll_up
 from tests.kills import killed_at_each_step

@@ -13,7 +13,7 @@ import pytest
 from bench.month import DAYS, SEEDS, TURNS, Month, play_sqlite, play_three, summary
 
 from knowbound.kms.opening import open_index, open_quality_log
-from knowbound.quality.corrections.loop import for_sessions
+from knowbound.quality.suggesting import for_sessions
 from tests.services import BoltServer
 
 pytestmark = [pytest.mark.long]

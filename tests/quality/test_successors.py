@@ -15,7 +15,7 @@ from knowbound.kms.index.entry import effective_of
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.kms.validation import ItemEdit, NewItem
-from knowbound.quality.corrections.answers import Corrections
+from knowbound.quality.corrections import Corrections
 from knowbound.quality.rollup import roll_up
 from knowbound.review.fixing import apply_fix
 from knowbound.store.screens import Fix

@@ -241,8 +241,7 @@ def _use_elsewhere(fix: Fix, to: str, settings: Settings, yes: bool) -> None:
         echo("Added to the knowledge store. To see it: knowbound kms list")
         return
     from knowbound.cli.evals.eval import samples_file
-    from knowbound.evals.drafts.file import add
-    from knowbound.evals.drafts.sources import sample_of_lesson
+    from knowbound.evals.questions.draft_file import add, sample_of_lesson
 
     path = samples_file(settings)
     confirm(say("Add this to {}?", path), "Nothing was written.", yes=yes)

@@ -104,24 +104,33 @@ def init_command(
 def _set_up(settings: Settings, *, is_agreed: bool) -> int:
     """Show the proposed files, and write them if the user agrees."""
     from knowbound.cli.asking import is_interactive
-    from knowbound.evals import starting
+    from knowbound.evals.questions.draft_file import (
+        CONFIG,
+        SAMPLES,
+        WORKFLOW,
+        WORKFLOW_TEXT,
+        config_text,
+        first_samples,
+        samples_text,
+        surroundings_of,
+    )
     from knowbound.files import replacing
 
-    surroundings = starting.look(settings)
+    surroundings = surroundings_of(settings)
     agents = ", ".join(surroundings.agents) or "none on the PATH"
     echo(f"{settings.root}: {counted(len(surroundings.knowledge), 'document')}; agents: {agents}", err=True)
     if not surroundings.knowledge:
         raise InputError("no-knowledge", f"No documents under {settings.root}. Try: --root DIR")
-    files = {starting.CONFIG: starting.config_text(surroundings)}
-    if starting.SAMPLES not in surroundings.existing:
-        drafts = starting.first_samples(settings, surroundings, asker_of(settings, "drafts"))
-        files |= {starting.SAMPLES: starting.samples_text(drafts)} if drafts else {}
+    files = {CONFIG: config_text(surroundings)}
+    if SAMPLES not in surroundings.existing:
+        drafts = first_samples(settings, surroundings, asker_of(settings, "drafts"))
+        files |= {SAMPLES: samples_text(drafts)} if drafts else {}
         if not drafts:
             echo(
-                f"No question with a checked answer could be made: write {starting.SAMPLES} by hand (docs/samples.md).",
+                f"No question with a checked answer could be made: write {SAMPLES} by hand (docs/samples.md).",
                 err=True,
             )
-    files |= {starting.WORKFLOW: starting.WORKFLOW_TEXT} if surroundings.is_git else {}
+    files |= {WORKFLOW: WORKFLOW_TEXT} if surroundings.is_git else {}
     files = {name: text for name, text in files.items() if name not in surroundings.existing}
     for name in surroundings.existing:
         echo(f"{name} is there already: it stays as it is.", err=True)

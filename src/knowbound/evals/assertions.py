@@ -16,11 +16,9 @@ from typing import NamedTuple
 import msgspec
 
 from knowbound.core.trace import ToolKind
-from knowbound.evals.samples import json_schema as sample_json
-from knowbound.evals.samples import patterns
-from knowbound.evals.samples.json_schema import ANY_TEXT, COUNT, OBJECT, TEXT, Schema, list_of
-from knowbound.evals.samples.values import Assertion
-from knowbound.evals.similarity import bleu, levenshtein, rouge_n
+from knowbound.evals.samples import matching
+from knowbound.evals.samples.matching import bleu, levenshtein, rouge_n
+from knowbound.evals.samples.values import ANY_TEXT, COUNT, OBJECT, TEXT, Assertion, Schema, list_of
 from knowbound.text.printable import short_line
 from knowbound.text.redact import excerpt, excerpt_of_end
 
@@ -212,15 +210,15 @@ _PATTERN = _fields({"flags": ANY_TEXT}, pattern=ANY_TEXT)
 
 @_type("regex", FACT, "`pattern` (JavaScript's dialect) is found in the answer; `flags` are `i` by default.", _PATTERN)
 def _regex(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    found = patterns.is_found(assertion.pattern, assertion.flags, answered.answer)
+    found = matching.is_found(assertion.pattern, assertion.flags, answered.answer)
     if found is None:
-        return CheckResult(None, f"the pattern takes more than {patterns.SECONDS:g} seconds on this answer")
+        return CheckResult(None, f"the pattern takes more than {matching.PATTERN_SECONDS:g} seconds on this answer")
     return CheckResult(found, "found" if found else "not found")
 
 
 @_type("json_valid", FACT, "The answer is JSON.", _NOTHING)
 def _json_valid(_: Assertion, answered: AgentAnswer) -> CheckResult:
-    valid, _value = sample_json.decoded(answered.answer)
+    valid, _value = matching.decoded(answered.answer)
     return CheckResult(valid, "it is JSON" if valid else "it is not JSON")
 
 
@@ -229,10 +227,10 @@ _FITS = "The answer is JSON that fits `schema` (draft 7, or the draft that its `
 
 @_type("json_schema", FACT, _FITS, _fields(schema=OBJECT))
 def _json_schema(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
-    valid, value = sample_json.decoded(answered.answer)
+    valid, value = matching.decoded(answered.answer)
     if not valid:
         return CheckResult(False, "it is not JSON")
-    problem = sample_json.misfit(value, assertion.schema or {})
+    problem = matching.misfit(value, assertion.schema or {})
     return CheckResult(not problem, problem or "it fits")
 
 
@@ -375,7 +373,7 @@ def _spellings(part: str) -> list[str]:
     """Return the text in lower case, and JSON also without space, as samples spell it: "confirmed":true."""
     spellings = [part.lower()]
     if part.lstrip()[:1] in ("{", "["):
-        valid, value = sample_json.decoded(part)
+        valid, value = matching.decoded(part)
         if valid:
             spellings.append(msgspec.json.encode(value).decode().lower())
     return spellings

@@ -19,13 +19,12 @@ from knowbound.errors import InputError
 from knowbound.evals.diagnosis import diagnose, failed_runs
 from knowbound.evals.executor import BUILT_IN, Executor, executor_named
 from knowbound.evals.executors.agent_process import is_running
-from knowbound.evals.executors.output import redact_left_behind
 from knowbound.evals.figures import figures_of
 from knowbound.evals.grading import loose_words
 from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, links_out, state_of
 from knowbound.evals.runner import Job, RunLimits, Runner, RunProgress, jobs_of
 from knowbound.evals.samples.values import SampleSet
-from knowbound.evals.tracing import read_trace
+from knowbound.evals.tracing import read_trace, redact_left_behind
 from knowbound.evals.variants import HERE, ONLY, Copies, Variant, Version, check_inject, check_variants, current_version
 from knowbound.gaps.lens import LensSettings
 from knowbound.gaps.reading import JudgedHedges, drop_hedges, judge_findings, judge_of
@@ -213,7 +212,7 @@ class _Work:
         )
         candidate = msgspec.structs.replace(candidate, causes=self._causes(versions[-1], candidate.runs, jobs))
         if plan.record is not None:
-            from knowbound.evals.executors.replay import recorded, write_recording  # noqa: PLC0415
+            from knowbound.evals.executors.without_agent import recorded, write_recording  # noqa: PLC0415
 
             write_recording(recorded([job for job in jobs if job.version is versions[-1]], runs), plan.record)
         is_whole = not any(run.was_left for run in runs.values())

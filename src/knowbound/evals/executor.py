@@ -99,7 +99,7 @@ def executor_named(
         raise ConfigError("unknown-executor", f"{named!r} is no model's name.")
     # Each executor imports modules that other executors do not need.
     if kind == BUILT_IN and not colon:
-        from knowbound.evals.executors.investigate import InvestigateExecutor  # noqa: PLC0415
+        from knowbound.evals.executors.without_agent import InvestigateExecutor  # noqa: PLC0415
 
         return InvestigateExecutor(globs, tuple(hidden), asker)
     if kind in ("claude", "codex"):
@@ -111,7 +111,7 @@ def executor_named(
 
         return CommandExecutor(rest)
     if kind == "replay" and rest:
-        from knowbound.evals.executors.replay import ReplayExecutor  # noqa: PLC0415
+        from knowbound.evals.executors.without_agent import ReplayExecutor  # noqa: PLC0415
 
         return ReplayExecutor(rest)
     if kind == "model" and named:

@@ -17,10 +17,9 @@ import msgspec
 from knowbound.evals.assertions import AgentAnswer
 from knowbound.evals.executor import Execution, Executor, Task
 from knowbound.evals.executors.agent_process import EndedError
-from knowbound.evals.executors.output import redact_folder
 from knowbound.evals.grading import grade
 from knowbound.evals.samples.values import EvalSample
-from knowbound.evals.tracing import read_trace
+from knowbound.evals.tracing import read_trace, redact_folder
 from knowbound.evals.variants import Version
 from knowbound.files import is_inside
 from knowbound.gaps.endings import settle

@@ -1,23 +1,222 @@
-"""From the trace of one run to what was found in it: read as any trace is read, with the same lens.
+"""From what a run left to its execution (trace, answer, ending, cost), and to what the lens of `observe` finds in it.
 
-Whatever the agent called its sessions and skills, a run of a sample is one sample: all signals in its trace are
-that sample's (specification 1, section 5).
+A stream that a reader recognises is the trace, with the prompt put before it where the stream lacks it. Anything
+else is text: the answer of a conversation of two messages, which the reader of plain chats reads.
+
+What is kept has no secrets: a run is redacted the moment it has been graded. The file `redacted` in its folder says
+that it was; a run whose process was killed before that is redacted by the next evaluation.
 """
 
 from __future__ import annotations
 
+import json
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from knowbound.core.paths import relative_to
 from knowbound.core.signal import Findings
-from knowbound.core.trace import Outcome, Start, Step, ToolCall
+from knowbound.core.trace import Break, Broken, Event, Outcome, Prompt, Start, Step, ToolCall
 from knowbound.evals.assertions import ToolUse
+from knowbound.evals.executor import Execution, Task
+from knowbound.evals.executors.agent_process import AgentExit, is_running
 from knowbound.gaps.lens import LensSettings
 from knowbound.gaps.reading import findings_of
-from knowbound.traces.registry import recognise
+from knowbound.stats.evaluation import RunEnding
+from knowbound.text.redact import excerpt_of_end, redact, redact_stream
+from knowbound.traces.readers.chat import Chat
+from knowbound.traces.registry import Reader, RunUsage, Stream, recognise
 from knowbound.traces.source import Tally, read_head
+from knowbound.user_files import make_file, make_private
+
+_LAST_LINES = 5  # of the errors an agent printed
+_PROBLEM_CHARACTERS = 1000
+CLIENT_HOME = "client-home"  # the home of a client, in the output folder of a task
+_REDACTED_MARK = "redacted"
+_OURS = frozenset({"lock", "exit", "run.json", _REDACTED_MARK})  # ours, without text of the agent
+
+
+class StreamSummary(msgspec.Struct, frozen=True):
+    """Facts about a run that its output stream states."""
+
+    has_prompt: bool = False
+    answer: str = ""
+    broken: Broken | None = None  # how the agent failed, when it did not go on after that
+
+
+def execution_of(task: Task, ended: AgentExit) -> Execution:
+    """Return the execution of a task from its ended process; writes the trace file."""
+    stream = _read_stream(ended.stdout)
+    summary, spent, trace = StreamSummary(), RunUsage(), ""
+    if stream is not None:
+        reader, summary = stream
+        trace = str(_with_prompt(reader, ended.stdout, task, summary))
+        spent = reader.spent(ended.stdout) if isinstance(reader, Stream) else spent
+    elif (text := _text_of_file(ended.stdout)) and ended.status == 0:
+        summary = StreamSummary(answer=text)
+        trace = str(write_chat(task, [{"role": "assistant", "content": text}]))
+    ending, problem = _ending(ended, summary, is_stream=stream is not None)
+    return Execution(
+        ending=ending,
+        trace=trace,
+        answer=summary.answer,
+        problem=redact(problem)[:_PROBLEM_CHARACTERS],
+        seconds=ended.seconds,
+        usd=spent.usd,
+        tokens_in=spent.tokens_in,
+        tokens_out=spent.tokens_out,
+        model=spent.model,
+        shows_calls=stream is not None,
+    )
+
+
+def write_chat(task: Task, messages: Sequence[object]) -> Path:
+    """A conversation that begins with the task's prompt, as a trace."""
+    trace = task.output_dir / "trace.json"
+    chat = {"session_id": task.sample, "messages": [{"role": "user", "content": task.prompt}, *messages]}
+    make_file(trace, json.dumps(chat, ensure_ascii=False, indent=1).encode("utf-8", "replace"))
+    return trace
+
+
+def _ending(ended: AgentExit, summary: StreamSummary, *, is_stream: bool) -> tuple[RunEnding, str]:
+    """Return how a run ended, and why if not well: the process says it first, then the stream, then the answer."""
+    broken = summary.broken
+    if ended.timed_out:
+        return RunEnding.TIMEOUT, ended.problem
+    if ended.status is None:
+        return RunEnding.CRASHED, ended.problem
+    if broken is not None and broken.how is Break.BUDGET:
+        return RunEnding.BUDGET, broken.reason
+    is_cut_off = broken is not None and broken.how is Break.CUT_OFF
+    if ended.status != 0:
+        # Most agents that fail say why at the end of their stream, and print less useful things as errors.
+        why = broken.reason if broken is not None and not is_cut_off else _last_lines(ended.stderr)
+        return RunEnding.CRASHED, f"exit status {ended.status}: {why}" if why else f"exit status {ended.status}"
+    if broken is not None:
+        return RunEnding.INCOMPLETE if is_cut_off else RunEnding.CRASHED, broken.reason
+    if not summary.answer.strip():
+        return (
+            (RunEnding.INCOMPLETE, "its stream holds no answer")
+            if is_stream
+            else (RunEnding.CRASHED, "it said nothing")
+        )
+    return RunEnding.DONE, ""
+
+
+def _read_stream(stdout: Path) -> tuple[Reader, StreamSummary] | None:
+    """The reader of a stream, and what it says; None where it is text, or JSON that is no trace.
+
+    A client's stream that ends after its first line is a run that was cut off, and no answer in plain text.
+    """
+    try:
+        recognised = recognise(read_head(stdout))
+    except Exception:  # nothing there, or a head that only looks like an archive
+        return None
+    if recognised is None:
+        return None
+    reader = recognised[0]
+    events = list(reader.read([stdout], {}, Tally()))
+    is_stream = isinstance(reader, Stream) or any(isinstance(event, Step | Broken) for event in events)
+    return (reader, _summary(events)) if is_stream else None
+
+
+def _summary(events: Sequence[Event]) -> StreamSummary:
+    """Return the facts of a stream: the last answer of the main agent, and a failure that no step followed."""
+    has_prompt, answer, broken = False, "", None
+    for event in events:
+        if isinstance(event, Prompt):
+            has_prompt = has_prompt or bool(event.text)
+        elif isinstance(event, Broken):
+            broken = event if event.reason else msgspec.structs.replace(event, reason="the agent failed")
+        elif isinstance(event, Step):
+            broken = None
+            if event.said and not event.agent_id:
+                answer = "\n".join(said.text for said in event.said)
+    return StreamSummary(has_prompt, answer, broken)
+
+
+def _with_prompt(reader: Reader, stdout: Path, task: Task, summary: StreamSummary) -> Path:
+    """The stream as a trace that begins with the prompt; the stream itself where it has one or cannot hold it."""
+    if summary.has_prompt:
+        return stdout
+    content = stdout.read_bytes()
+    prompt = task.prompt.encode("utf-8", "replace").decode()  # lone surrogates become "?"
+    if isinstance(reader, Stream):
+        identity = reader.identify(read_head(stdout))
+        session = identity.session if identity else ""
+        content = reader.prompt_lines(session or task.sample, prompt) + content
+    elif isinstance(reader, Chat):
+        content = _chat_with_prompt(content, prompt)
+    else:
+        return stdout
+    trace = task.output_dir / "trace.jsonl"
+    make_file(trace, content)
+    return trace
+
+
+def _chat_with_prompt(content: bytes, prompt: str) -> bytes:
+    """A chat of one document or of lines, with the prompt as its first message."""
+    first = {"role": "user", "content": prompt}
+    try:
+        value = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        value = None
+    if isinstance(value, list):
+        return msgspec.json.encode([first, *value])
+    if isinstance(value, dict) and isinstance(value.get("messages"), list):
+        return msgspec.json.encode({**value, "messages": [first, *value["messages"]]})
+    return msgspec.json.encode(first) + b"\n" + content
+
+
+def _text_of_file(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def _last_lines(path: Path) -> str:
+    lines = [
+        line.strip()
+        for line in excerpt_of_end(_text_of_file(path), 8 * _PROBLEM_CHARACTERS).splitlines()
+        if line.strip()
+    ]
+    return " / ".join(lines[-_LAST_LINES:])
+
+
+def redact_folder(folder: Path) -> bool:
+    """Redact what the run of one task left in its output folder; whether it held a secret."""
+    if not folder.is_dir() or (folder / _REDACTED_MARK).exists():
+        return False
+    (folder / "stdin").unlink(missing_ok=True)  # left where the agent never began
+    shutil.rmtree(folder / CLIENT_HOME, ignore_errors=True)  # left where it was cut off
+    changed = [_redact_file(path) for path in sorted(folder.iterdir()) if path.is_file() and path.name not in _OURS]
+    make_file(folder / _REDACTED_MARK, b"")
+    return any(changed)
+
+
+def redact_left_behind(run_dir: Path) -> None:
+    """Redact the runs of an evaluation that was ended before it could; an agent that still runs is left alone."""
+    for folder in run_dir.glob("v[01]/*/*"):
+        if not is_running(folder):
+            redact_folder(folder)
+
+
+def _redact_file(path: Path) -> bool:
+    """Redact a file and make it private; report whether it held a secret."""
+    make_private(path)
+    content = path.read_bytes()
+    text = content.decode("utf-8", "surrogateescape")
+    redacted = redact_stream(text)
+    if redacted == text:
+        return False
+    make_file(path, redacted.encode("utf-8", "surrogateescape"))
+    return True
+
+
+# ---- the findings of a trace
 
 
 class Traced(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
 """Shadow: hooks choose and record as always, and nothing reaches the agent (`knowbound install AGENT --shadow`).
 
     ~/.local/state/knowbound/shadow    the switch, for every agent and project of the user
-    .knowbound/shadow.json             what a person said about choices of a project (quality/shadow.py)
+    .knowbound/shadow.json             what a person said about choices of a project (quality/status.py)
     .knowbound/live                    the person has started injecting in this project
 
 The switch counts from the next hook run on. The hook loads this module, so it imports next to nothing.

@@ -24,12 +24,12 @@ from knowbound.judge.registry import turn_judge
 from knowbound.judge.turns import TurnJudge, TurnVerdicts
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log import QualityLog
-from knowbound.quality.corrections.loop import update_suggestions
+from knowbound.quality.found_turns import LOOK_SECONDS, FoundTurns
+from knowbound.quality.joining import Joined, StoredText, TurnSources, exported, join
 from knowbound.quality.queue import EndedRecord, Queue
 from knowbound.quality.rollout.progress import Rollout
 from knowbound.quality.rollup import RolledUp, roll_up
-from knowbound.quality.turns.found import LOOK_SECONDS, FoundTurns
-from knowbound.quality.turns.joining import Joined, StoredText, TurnSources, exported, join
+from knowbound.quality.suggesting import update_suggestions
 from knowbound.store.data_dir import INDEX
 from knowbound.store.forgotten import load_forgotten
 from knowbound.store.read_only import open_read_only

@@ -25,7 +25,7 @@ from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_quality_log
 from knowbound.knowledge.lint import ITEM
 from knowbound.patching import FilePatch, read_below
-from knowbound.quality.corrections.answers import suggestions
+from knowbound.quality.corrections import suggestions
 from knowbound.report.words import place_words
 from knowbound.review.proposing import Proposed, diff_of
 from knowbound.stats.evaluation import Cause, Evaluation, Origin, SampleCause, SampleRun

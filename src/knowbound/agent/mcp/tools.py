@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from knowbound.kms.listing import ShownItem
     from knowbound.kms.search.ranking import FoundItem
     from knowbound.kms.validation import ItemEdit
-    from knowbound.quality.corrections.answers import Corrections
+    from knowbound.quality.corrections import Corrections
 
     Answer: TypeAlias = dict[str, Any]  # the JSON of a tool
     _Result = TypeVar("_Result")
@@ -213,7 +213,7 @@ class Tools:
         kms_accept_suggestion or kms_supersede confirms one, kms_dismiss drops it.
         """
         from knowbound.kms.opening import open_index, open_quality_log
-        from knowbound.quality.corrections.answers import suggestions
+        from knowbound.quality.corrections import suggestions
 
         if not self._settings.home.is_dir():
             return {"suggestions": []}
@@ -343,8 +343,8 @@ class Tools:
     def _answer_suggestion(self, answer: Callable[[Corrections], _Result]) -> _Result:
         """Answer a suggestion; the next session starts with the remaining ones."""
         from knowbound.kms.opening import open_quality_log
-        from knowbound.quality.corrections.answers import Corrections
-        from knowbound.quality.corrections.loop import show
+        from knowbound.quality.corrections import Corrections
+        from knowbound.quality.suggesting import show
 
         def work(store: KnowledgeStore) -> _Result:
             with closing(open_quality_log(self._settings)) as log:

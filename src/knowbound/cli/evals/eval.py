@@ -83,7 +83,7 @@ def eval_command(
     from knowbound.config import ModelTask
     from knowbound.evals.evaluate import EvalPlan, evaluate, finish
     from knowbound.evals.executor import BUILT_IN
-    from knowbound.evals.executors.investigate import RETRIEVAL_ONLY
+    from knowbound.evals.executors.without_agent import RETRIEVAL_ONLY
     from knowbound.evals.grading import judged_parts, loose_words
     from knowbound.evals.history import baseline_of, note_gates
     from knowbound.evals.runner import RunLimits
@@ -154,8 +154,8 @@ def eval_command(
 
 def rendered(settings: Settings, evaluation: Evaluation, gates: Sequence[GateResult], out: Out) -> str:
     """Render the evaluation with its comparison, its gates, its nudge and its competency questions."""
-    from knowbound.evals.drafts.sources import next_questions
     from knowbound.evals.history import compared_of, evaluations, probed_beside
+    from knowbound.evals.questions.draft_sources import next_questions
     from knowbound.report.evals.evaluation import render_evaluation
     from knowbound.stats.trend import nudge
 
@@ -206,8 +206,8 @@ def draft_command(
     --accept IDS adds samples to the test set, --reject IDS never proposes them again.
     """
     from knowbound.config import ModelTask
-    from knowbound.evals.drafts.file import draft_text
-    from knowbound.evals.drafts.sources import accept_drafts, decide, drafts_of
+    from knowbound.evals.questions.draft_file import draft_text
+    from knowbound.evals.questions.draft_sources import accept_drafts, decide, drafts_of
     from knowbound.evals.samples.load import find_samples
     from knowbound.judge.choice import model_for
     from knowbound.judge.registry import asker_for

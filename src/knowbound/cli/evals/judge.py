@@ -240,7 +240,7 @@ def label_sentences(settings: Settings, input_: Path | None, count: int, seed: i
 
 def label_turns(settings: Settings, input_: Path | None, count: int, seed: int, path: Path | None, by: str) -> None:
     """Label the turns of a file, or of the quality log, that have no labels yet."""
-    from knowbound.quality.turns.found import turns_to_label
+    from knowbound.quality.found_turns import turns_to_label
 
     file, by = path or settings.home / TURN_LABELS, by or options.user_name()
     keys = _Keys(_TURN_KEYS, several=True)

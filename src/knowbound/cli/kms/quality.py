@@ -21,7 +21,7 @@ from knowbound.report import PAGE_FORMATS, SHORT_FORMATS
 if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.core.item import Item
-    from knowbound.quality.corrections.answers import Corrections
+    from knowbound.quality.corrections import Corrections
 
 _again = option("Store content that was withdrawn before: it is true again.")
 
@@ -95,7 +95,7 @@ def undo(id_: str = argument(), root: Path | None = options.project) -> None:
 
 
 def _open_corrections(root: Path | None) -> AbstractContextManager[Corrections]:
-    from knowbound.quality.corrections.loop import opened_corrections
+    from knowbound.quality.suggesting import opened_corrections
 
     return opened_corrections(options.project_settings(root), options.user_name())
 
@@ -155,15 +155,15 @@ def shadow(
     nothing. Ten choices are shown with their prompts; a terminal asks about each. A rejected item is held back until
     `knowbound kms flag ID --clear`.
     """
-    from knowbound.quality import shadow as shadowed
+    from knowbound.quality.status import answer_shadow, start_injecting, to_look_at
     from knowbound.report.quality.items import render_shadow
 
     settings = options.project_settings(root)
-    choices = shadowed.answer(settings, accepted, rejected, by=options.user_name())
+    choices = answer_shadow(settings, accepted, rejected, by=options.user_name())
     if start:
-        shadowed.start(settings)
-        choices = shadowed.answer(settings, (), (), by="")
-    to_decide = shadowed.to_look_at(choices)
+        start_injecting(settings)
+        choices = answer_shadow(settings, (), (), by="")
+    to_decide = to_look_at(choices)
     out.show(render_shadow, choices, to_decide)
     if accepted or rejected or start or out.format != "text" or out.path or not os.isatty(0):
         return
@@ -171,9 +171,9 @@ def shadow(
         answer = click.prompt(f"{choice.key}: accept, reject or skip", type=click.Choice(("a", "r", "s")), default="s")
         if answer != "s":
             accepted, rejected = ((choice.key,), ()) if answer == "a" else ((), (choice.key,))
-            choices = shadowed.answer(settings, accepted, rejected, by=options.user_name())
+            choices = answer_shadow(settings, accepted, rejected, by=options.user_name())
     if choices.is_on and not choices.left and click.confirm("Start injecting in this project?"):
-        shadowed.start(settings)
+        start_injecting(settings)
 
 
 @verb("calibrate", quality_command)
@@ -237,7 +237,7 @@ def score(
         return _score_queue(settings, again=again)
     if input_:
         from knowbound.judge.registry import turn_judge
-        from knowbound.quality.turns.recorded import judged, judged_lines, read_turns
+        from knowbound.quality.recorded import judged, judged_lines, read_turns
 
         judge, turns = turn_judge(settings), read_turns(input_)
         judgements = judged(judge, turns)
@@ -251,7 +251,7 @@ def score(
                 log_turns(settings, turns, judgements, judge.version)
         out.emit(judged_lines(judge.version, turns, judgements))
         return 0
-    from knowbound.quality.turns.recorded import score_traces, scored_lines
+    from knowbound.quality.recorded import score_traces, scored_lines
     from knowbound.report.quality.items import render_recorded
 
     filters = sessions.filters(settings, paths)

@@ -30,7 +30,7 @@ from knowbound.core.trace import Injection
 from knowbound.errors import ConfigError
 from knowbound.evals.executor import Execution, Task
 from knowbound.evals.executors.agent_process import run_process
-from knowbound.evals.executors.output import CLIENT_HOME, execution_of
+from knowbound.evals.tracing import CLIENT_HOME, execution_of
 from knowbound.judge.models.codex_client import read_toml, toml_text, user_home
 from knowbound.process import agent_environment, require_posix, run
 from knowbound.text.digest import digest_of

@@ -1,1 +1,1 @@
-"""Competency questions: what a knowledge base should be able to answer (specification 1, section 9)."""
+"""Questions to a knowledge base: competency questions (specification 1, section 9), and drafts of samples."""

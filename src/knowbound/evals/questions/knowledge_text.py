@@ -1,23 +1,27 @@
-"""The pages of a knowledge base, and the questions that rules make of them (specification 1, section 9).
+"""The pages of a knowledge base, the questions that rules make of them, and which texts are no question.
 
 A heading is quoted as it is written: whether "Release notes" is a noun or an instruction, rules cannot tell. Whether
-the knowledge base has the answer is not looked at: running the questions shows that.
+the knowledge base has the answer is not looked at: running the questions shows that (specification 1, section 9).
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from knowbound.files import read_text
+from knowbound.kms.screening import screened
 from knowbound.stats.evaluation import CompetencyQuestion, QuestionSource
+from knowbound.text.embedding import embed, similarity
 from knowbound.text.english import STOP_WORDS, stem
 from knowbound.text.markdown import BlockKind, DocumentBlock, DocumentSection, file_words, sections_of
+from knowbound.text.redact import redact
 from knowbound.text.terms import split_words
 
 _T = TypeVar("_T")
@@ -228,3 +232,95 @@ def plain_heading(heading: str) -> str:
     name = re.sub(r"[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]+|\s*\{#?[^}]*\}$", "", " ".join(heading.split()))
     name = _NUMBERING.sub("", name.strip())
     return _SUBTITLE.sub("", name).strip().rstrip(":.。：").strip() or name
+
+
+# ---- texts that are no question, or the same one
+
+_SAME_FROM = 0.80  # mean of cosine and shared words, from which two questions are the same
+
+
+_CONTAINED_FROM = 0.65  # cosine, where one question has every content word of the other
+
+
+_QUESTION_CHARACTERS = 180
+
+
+_LEAST_WORDS = 3
+
+
+_BEGINNING = re.compile(
+    r"(?:can|could|may|must|should|is|are|do|does|did|was|were|will|has|have)\b|.*[\u4e00-\u9fff]", re.IGNORECASE
+)
+
+
+_ROLE_TAG = re.compile(r"<\s*/?\s*(?:script|system|assistant|user|tool)\b", re.IGNORECASE)
+
+
+_QUESTION_WORD = re.compile(r"\b(?:who|when|where|which|why|how|what)\w*", re.IGNORECASE)
+
+
+def unfit(question: str) -> str:
+    """Return the reason why a text is never asked, or an empty string."""
+    if len(question) > _QUESTION_CHARACTERS:
+        return f"too long: more than {_QUESTION_CHARACTERS} characters"
+    if not question.endswith(("?", "？")) or not (_QUESTION_WORD.search(question) or _BEGINNING.match(question)):
+        return "not a question"
+    if question.count("?") + question.count("？") > 2:
+        return "several questions in one"
+    if redact(question) != question:
+        return "holds a secret"
+    if gives_orders(question):
+        return "gives its reader an order"
+    if question.isascii() and len(question.split()) < _LEAST_WORDS:
+        return "too short to be clear"
+    return ""
+
+
+def gives_orders(text: str) -> bool:
+    """Report whether a text tries to instruct the agent that reads it."""
+    return screened(text) is not None or bool(_ROLE_TAG.search(text))
+
+
+class Duplicates:
+    """The questions so far, to find out whether a new one asks the same."""
+
+    def __init__(self) -> None:
+        self._questions: list[tuple[str, frozenset[str], bytes, str]] = []
+        self._with_stem: dict[str, list[int]] = defaultdict(list)  # only questions that share a word can be the same
+
+    def add(self, question: str) -> None:
+        """Remember a question."""
+        stems = content_stems(question)
+        for word in stems:
+            self._with_stem[word].append(len(self._questions))
+        self._questions.append((_question_word(question), stems, question_vector(question), question))
+
+    def same_as(self, question: str) -> str:
+        """The question known already that asks the same, or an empty string.
+
+        Only questions with the same question word can: why a thing is so is another question than what it is.
+        """
+        word, stems, vector = _question_word(question), content_stems(question), question_vector(question)
+        for at in sorted({at for word_stem in stems for at in self._with_stem.get(word_stem, ())}):
+            other_word, other_stems, other_vector, other = self._questions[at]
+            shared = len(stems & other_stems)
+            overlap = 2 * shared / (len(stems) + len(other_stems))
+            is_contained = min(len(stems), len(other_stems)) == shared >= 2
+            if word != other_word or (not is_contained and overlap < 2 * _SAME_FROM - 1):
+                continue  # even with a cosine of 1 the mean would be too low
+            cosine = max(0.0, similarity(vector, other_vector))
+            is_same = stems == other_stems or (cosine + overlap) / 2 >= _SAME_FROM
+            if is_same or (is_contained and cosine >= _CONTAINED_FROM):
+                return other
+        return ""
+
+
+def _question_word(question: str) -> str:
+    found = _QUESTION_WORD.search(question)
+    return found[0].lower() if found else ""
+
+
+@lru_cache(maxsize=1024)
+def question_vector(question: str) -> bytes:
+    """The embedding of a question without its stop words."""
+    return embed(" ".join(word for word in question.split() if word.lower() not in STOP_WORDS))

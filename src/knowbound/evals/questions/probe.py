@@ -8,28 +8,41 @@ The evaluation is stored with its origin, so that no trend and no gate ever mixe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from knowbound.config import Settings
 from knowbound.errors import InputError
 from knowbound.evals.evaluate import EvalPlan, evaluate
 from knowbound.evals.executor import BUILT_IN
 from knowbound.evals.knowledge import files_of, knowledge_globs
-from knowbound.evals.questions.knowledge_text import KnowledgeText, in_turn, questions_by_rules, read_knowledge
-from knowbound.evals.questions.scope import ScopeVerdict, kept, scope_verdicts, structure_of
+from knowbound.evals.questions.knowledge_text import (
+    Duplicates,
+    KnowledgeText,
+    content_stems,
+    in_turn,
+    question_vector,
+    questions_by_rules,
+    read_knowledge,
+    unfit,
+)
 from knowbound.evals.runner import RunLimits, RunProgress
 from knowbound.evals.samples.values import EvalSample, SampleSet
+from knowbound.judge.material import is_quoted
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.completion import known_sum
-from knowbound.judge.prompts import load_prompt
+from knowbound.judge.models.questions import AskedEntry, AskResult, EntryGroup, sendable
+from knowbound.judge.prompts import input_hash, load_prompt
 from knowbound.judge.registry import asker_for, check_judge
 from knowbound.stats.evaluation import CompetencyQuestion, Dropped, Evaluation, Origin, Probe, QuestionSource
 from knowbound.store.evaluations import Evaluations
 from knowbound.text.digest import digest_of
+from knowbound.text.embedding import embed, similarity
+from knowbound.text.redact import redact
 
 
 class Probed(NamedTuple):
@@ -176,3 +189,108 @@ def proposed_by_model(knowledge: KnowledgeText, asker: Asker, count: int) -> Pro
         for proposed in asked.value.questions[: 4 * count]
     ]
     return ProposedQuestions(questions, (), asked.usd)
+
+
+# ---- the scope
+
+_PART_CHARACTERS = 12_000  # of each part of the structure
+_BY_WORDS, _BY_MEANING = 2, 2  # passages beside a question
+_PASSAGE_CHARACTERS = 300
+_QUESTIONS_OF_CALL = 10
+
+
+def kept(
+    proposed: Iterable[CompetencyQuestion],
+    dropped: list[Dropped],
+    verdicts: Mapping[str, ScopeVerdict] | None = None,
+) -> list[CompetencyQuestion]:
+    """Return the proposals that may be asked, of duplicates the first; other proposals go to `dropped` with reasons.
+
+    What rules made of a heading or a principle is in scope by its source; a model decides about what a model proposed.
+    """
+    verdicts = verdicts or {}
+    found: list[CompetencyQuestion] = []
+    duplicates = Duplicates()
+    for proposal in proposed:
+        verdict = verdicts.get(proposal.question)
+        reason = unfit(proposal.question) or (verdict.reason if verdict else "")
+        if not reason and (other := duplicates.same_as(proposal.question)):
+            reason = f"asks the same as: {other}"
+        if reason:
+            dropped.append(Dropped(redact(proposal.question), reason, proposal.kind, proposal.place))
+        else:
+            duplicates.add(proposal.question)
+            found.append(replace(proposal, why=f"in scope by “{verdict.quote}”") if verdict else proposal)
+    return found
+
+
+class ScopeAnswer(msgspec.Struct, frozen=True):
+    """Answer of the model about one question."""
+
+    id: str
+    in_scope: bool = msgspec.field(name="inScope")
+    quote: str = ""
+    reason: str = ""
+
+
+class ScopeVerdict(NamedTuple):
+    """The text that puts a question in scope, or else the reason for not asking it."""
+
+    quote: str
+    reason: str = ""
+
+
+def scope_verdicts(
+    knowledge: KnowledgeText, questions: Sequence[str], asker: Asker
+) -> tuple[list[ScopeVerdict], float | None]:
+    """Ask the model which questions are within scope, and the cost; a verdict counts only with its quotation."""
+    structure = structure_of(knowledge)
+    passages = [(block.text, embed(block.text)) for page in knowledge.pages for block in page.blocks]
+    entries = []
+    for number, question in enumerate(questions, 1):
+        shown = {"question": question, "passages": nearest_passages(question, passages)}
+        key = input_hash({**structure, "entry": msgspec.json.encode(shown).decode()})
+        entries.append(AskedEntry(f"q{number}", shown, key))
+
+    def unquoted(entry: AskedEntry, answer: ScopeAnswer) -> str:
+        shown = (*structure.values(), *cast("list[str]", entry.shown["passages"]))
+        is_shown = not answer.in_scope or is_quoted(answer.quote, shown)
+        return "" if is_shown else "the quotation is not in the material"
+
+    group = EntryGroup(entries, structure)
+    (asked,) = asker.ask_entries(load_prompt("scope"), [group], ScopeAnswer, size=_QUESTIONS_OF_CALL, check=unquoted)
+    return [_verdict(answer) for answer in asked], known_sum(*(answer.usd for answer in asked))
+
+
+def _verdict(asked: AskResult[ScopeAnswer]) -> ScopeVerdict:
+    if asked.value is None:
+        return ScopeVerdict("", f"its scope was not decided: {asked.problem}")
+    if asked.value.in_scope:
+        return ScopeVerdict(asked.value.quote)
+    return ScopeVerdict("", f"out of scope: {' '.join(asked.value.reason.split())[:200] or 'another subject'}")
+
+
+def structure_of(knowledge: KnowledgeText) -> dict[str, str]:
+    """Return the file names, headings and principles of a knowledge base, as a model is shown them."""
+    return {
+        "files": _shown_part(page.path for page in knowledge.pages),
+        "headings": _shown_part(page.heading_lines for page in knowledge.pages),
+        "principles": _shown_part(knowledge.principles),
+    }
+
+
+def _shown_part(parts: Iterable[str]) -> str:
+    text = sendable("\n".join(parts))
+    return text if len(text) <= _PART_CHARACTERS else text[:_PART_CHARACTERS].rpartition("\n")[0] + "\n…"
+
+
+def nearest_passages(question: str, passages: Sequence[tuple[str, bytes]]) -> list[str]:
+    """Return the passages that share most words with a question, then those nearest in meaning."""
+    stems, vector = content_stems(question), question_vector(question)
+    ranked = sorted(
+        passages,
+        key=lambda passage: (-len(stems & content_stems(passage[0])), -similarity(vector, passage[1]), passage[0]),
+    )
+    by_meaning = sorted(passages, key=lambda passage: (-similarity(vector, passage[1]), passage[0]))
+    chosen = dict.fromkeys(text for text, _ in (*ranked[:_BY_WORDS], *by_meaning[:_BY_MEANING]))
+    return [sendable(text)[:_PASSAGE_CHARACTERS] for text in chosen]

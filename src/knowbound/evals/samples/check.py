@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from knowbound.evals.samples import patterns
-from knowbound.evals.samples.json_schema import LARGEST_NUMBER, TEXT, Schema, kind_of, schema_problem
+from knowbound.evals.samples import matching
+from knowbound.evals.samples.matching import schema_problem
 from knowbound.evals.samples.nodes import SourceNode, pointed, pointer_steps
 from knowbound.evals.samples.schema import SCHEMA
+from knowbound.evals.samples.values import LARGEST_NUMBER, TEXT, Schema, kind_of
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -236,7 +237,7 @@ def _assertion_issues(assertions: SourceNode | None, path: ValuePath) -> Iterato
         at, member, problem = (*path, index), "", ""
         match {"flags": "", **assertion.value} if isinstance(assertion.value, dict) else {}:
             case {"type": "regex", "pattern": str(pattern), "flags": str(flags)}:
-                member, problem = "pattern", patterns.problem_of(pattern, flags)
+                member, problem = "pattern", matching.problem_of(pattern, flags)
             case {"type": "json_schema", "schema": dict(schema)}:
                 member, problem = "schema", schema_problem(schema)
         if problem:

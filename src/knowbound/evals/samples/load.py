@@ -19,9 +19,8 @@ import msgspec
 from knowbound.errors import InputError
 from knowbound.evals.assertions import TYPES, WITH_CONTEXT
 from knowbound.evals.samples.check import id_of, issues_of, samples_of
-from knowbound.evals.samples.json_schema import either
 from knowbound.evals.samples.nodes import SourceNode, UnreadableError, json_node, pointed, pointer_steps
-from knowbound.evals.samples.values import EvalSample, SampleSet
+from knowbound.evals.samples.values import EvalSample, SampleSet, either
 from knowbound.files import is_inside, leads_out
 
 _INDEX_DIGITS = 4  # of a list index that a pointer may contain

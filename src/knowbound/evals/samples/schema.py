@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from knowbound.evals.assertions import SET, TYPES, WITH_CONTEXT
-from knowbound.evals.samples.json_schema import (
+from knowbound.evals.samples.values import (
     ANY_TEXT,
     COUNT,
     FLAG,

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Literal
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from knowbound.stats.figures import Watermark
+
+if TYPE_CHECKING:
+    pass
 
 
 class Assertion(msgspec.Struct, frozen=True):
@@ -107,3 +112,73 @@ class SampleSet(msgspec.Struct, frozen=True):
             if len(held_out) < count:
                 held_out += groups[name]
         return held_out
+
+
+# ---- the JSON Schemas that the format is made of
+
+Schema = dict[str, Any]
+
+LARGEST_NUMBER = 2**53  # beyond it a JSON number is no longer exact
+
+ANY_TEXT: Schema = {"type": "string"}
+TEXT: Schema = {"type": "string", "pattern": r"\S"}  # at least one character that is not space
+TEXTS: Schema = {"type": "array", "items": TEXT}
+FLAG: Schema = {"type": "boolean"}
+OBJECT: Schema = {"type": "object"}
+NUMBER: Schema = {"type": "number", "minimum": -LARGEST_NUMBER, "maximum": LARGEST_NUMBER}
+COUNT: Schema = {"type": "integer", "minimum": 1, "maximum": LARGEST_NUMBER}
+WEIGHT: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_NUMBER}
+
+
+def one_of(*words: str) -> Schema:
+    """One of these words."""
+    return {"enum": list(words)}
+
+
+def list_of(items: Schema) -> Schema:
+    """A list that is not empty."""
+    return {"type": "array", "items": items, "minItems": 1}
+
+
+def _member(name: str, shape: Schema, description: str, is_needed: bool) -> tuple[str, Schema, bool]:
+    return name, shape | {"description": description}, is_needed
+
+
+needed = partial(_member, is_needed=True)
+optional = partial(_member, is_needed=False)
+
+
+def record(*members: tuple[str, Schema, bool]) -> Schema:
+    """Return the schema of an object with exactly these members; editors and docs/samples.md show the descriptions."""
+    required = [name for name, _, is_needed in members if is_needed]
+    shape: Schema = {"type": "object", "properties": {name: shape for name, shape, _ in members}}
+    return shape | {"required": required, "additionalProperties": False}
+
+
+def refused(message: str) -> Schema:
+    """No value at all; `errorMessage` is what editors (VS Code, ajv-errors) and our check show instead of their own."""
+    return {"not": {}, "errorMessage": message}
+
+
+_TYPES = {
+    "string": "a text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+_MOST_LISTED = 8  # words of a choice that are listed
+
+
+def kind_of(shape: Schema) -> str:
+    """Return the allowed type of a value in words: "a text or a number"."""
+    if "enum" in shape:
+        return either(shape["enum"]) if len(shape["enum"]) <= _MOST_LISTED else "one of the known words"
+    types = shape.get("type", [])
+    return " or ".join(_TYPES[name] for name in ([types] if isinstance(types, str) else types)) or "any value"
+
+
+def either(words: Sequence[str]) -> str:
+    """The words as a choice: easy, medium or hard."""
+    return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]

@@ -23,7 +23,6 @@ from knowbound.judge.calibration import configured_worth
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log import QualityLog
-from knowbound.quality.corrections.discovery import discovery_rate
 from knowbound.quality.rollout.legs import (
     decided,
     entering,
@@ -35,7 +34,7 @@ from knowbound.quality.rollout.legs import (
 )
 from knowbound.quality.rollout.monitors import is_self_reinforcing, monitor_input, monitors
 from knowbound.quality.rollout.replay import replay, weights_of, write_effective
-from knowbound.quality.rollup import roll_up
+from knowbound.quality.rollup import discovery_rate, roll_up
 from knowbound.stats.quality import RANKING_LIMIT_MS, QualityMetric, day_before, item_rates, sum_of_days, window
 from knowbound.stats.rate import Rate
 from knowbound.stats.rollout import (

@@ -6,9 +6,9 @@ from knowbound.core.quality import Suggestion
 from knowbound.errors import InputError
 from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.language import say, translated
-from knowbound.quality.corrections.answers import suggestions
-from knowbound.quality.corrections.loop import opened_corrections
+from knowbound.quality.corrections import suggestions
 from knowbound.quality.status import quality_status
+from knowbound.quality.suggesting import opened_corrections
 from knowbound.report.quality.status import quality_page
 from knowbound.text.printable import counted
 from knowbound.web.access import Right

@@ -27,8 +27,8 @@ from knowbound.errors import InputError
 from knowbound.files import numbered_lines
 from knowbound.judge.registry import turn_judge
 from knowbound.judge.turns import TurnJudge, TurnVerdicts
+from knowbound.quality.joining import TurnSources, join
 from knowbound.quality.rollup import counted
-from knowbound.quality.turns.joining import TurnSources, join
 from knowbound.report.quality.items import RecordedQuality, ScoredItem, ScoredSource
 from knowbound.stats.rate import Rate, clustered
 from knowbound.traces.corpus import SessionFiles

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -14,20 +15,20 @@ import msgspec
 
 from knowbound.codebase.tree import SourceTree
 from knowbound.config import Settings
-from knowbound.core.lesson import Lesson, LessonKind
-from knowbound.core.paths import project_name
-from knowbound.core.signal import Findings, Status, Topic
+from knowbound.core.paths import DOCUMENTS, extension, is_test, project_name
+from knowbound.core.signal import Findings, Signal, SignalType, Status, Topic
 from knowbound.errors import StoreError
-from knowbound.evals.drafts.by_model import drafts_by_model
-from knowbound.evals.drafts.drafts import Drafts, draft_samples
-from knowbound.evals.drafts.file import accept
-from knowbound.evals.drafts.gaps import Gap, gap_of_signal, gap_of_topic
 from knowbound.evals.executor import BUILT_IN
 from knowbound.evals.knowledge import files_of, knowledge_globs
+from knowbound.evals.questions.draft_file import accept
+from knowbound.evals.questions.drafts import Drafts, Gap, draft_samples, is_in_code
+from knowbound.evals.questions.drafts_by_model import drafts_by_model
 from knowbound.evals.questions.knowledge_text import read_knowledge
 from knowbound.evals.samples.load import load_samples
 from knowbound.files import replacing
+from knowbound.gaps.wanted import plain_name, specific_words
 from knowbound.judge.models.asking import Asker
+from knowbound.report.gaps.topics import cost_words, endings_words
 from knowbound.stats.evaluation import Evaluation, Origin
 from knowbound.stats.figures import Coverage
 from knowbound.store.evaluations import Evaluations
@@ -37,8 +38,6 @@ from knowbound.user_files import make_folder
 _DECISIONS_FILE = "drafts.json"
 _PROJECT_SECONDS = 20.0  # for the definitions of a project
 _MOST_SUGGESTED = 3  # samples beside the advice to add some
-_CODE = re.compile(r"`([^`]+)`")
-_NEGATED = re.compile(r"(?:not|no|without)(?: in| at)? `([^`]+)`")
 
 
 class Decisions(msgspec.Struct):
@@ -164,31 +163,106 @@ def accept_drafts(settings: Settings, ids: Sequence[str], drafts: Path, target: 
     return added
 
 
-def sample_of_lesson(lesson: Lesson) -> dict[str, object]:
-    """An entry of a samples file. The wrong names of the lesson are in the question, the right ones in the answer."""
-    wrong = list(dict.fromkeys(_NEGATED.findall(lesson.text)))
-    right = [name for name in dict.fromkeys(_CODE.findall(lesson.text)) if name not in wrong]
-    found: dict[str, object] = {"sample_id": f"lesson-{lesson.id}", "prompt": _question(lesson, wrong, right)}
-    if right:
-        found["assertions"] = [{"type": "contains_any", "values": right}]
-    found["provenance"] = "production-trace"
-    found["metadata"] = {"drafted_from": "lesson", "lesson": lesson.id, "expected": lesson.text, "status": "accepted"}
-    return found
+# ---- gaps
+
+_MOST_ANSWERS = 3  # a name that more files define has no place of its own
 
 
-def _question(lesson: Lesson, wrong: list[str], right: list[str]) -> str:
-    """Ask what is there instead of the wrong name; without one, what there is to know about the right one."""
-    if lesson.kind is LessonKind.LOCATION:
-        return (
-            f"Where in this project is `{wrong[0]}`, or what is there instead?"
-            if wrong
-            else _open_question(lesson, right)
-        )
-    if lesson.kind is LessonKind.COMMAND and wrong:
-        return f"`{wrong[0]}` fails in this project. What has to be run instead?"
-    return _open_question(lesson, right)
+_WANTED_PATH = re.compile(r"(?=.*[/.])[\w.~@*/-]+")
 
 
-def _open_question(lesson: Lesson, right: list[str]) -> str:
-    what = "What does one have to know" if lesson.kind is not LessonKind.CORRECTION else "What do the users expect"
-    return f"{what} about `{right[0]}` in this project?" if right else f"{what} in this project before a commit?"
+_RELATIVE = re.compile(r"[\w.@+-]+(?:/[\w.@+()\[\]-]+)*")
+
+
+def gap_of_topic(topic: Topic, prompt: str = "", project: SourceTree | None = None) -> Gap:
+    """A topic, by the first of its names that has an answer; one of words only has its sentence as its title."""
+    is_doubt = topic.title == topic.said
+    names = [topic.title] if is_doubt else topic.title.split(", ")
+    answered = ((name, known_answers(name, topic, project)) for name in names)
+    wanted, answers = next(((name, paths) for name, paths in answered if paths), (names[0], ()))
+    first = topic.examples[0] if topic.examples else None
+    words = [f"{topic.title}: {cost_words(topic)} · {endings_words(topic)}"]
+    words += [f'the user: "{topic.correction}"'] if topic.correction else []
+    return Gap(
+        why="; ".join(words),
+        metadata={
+            "drafted_from": "gap",
+            "status": "proposed",
+            "topic": topic.id,
+            "session": first.session if first else "",
+            "file": _file_name(first.file) if first else "",
+            "line": first.line if first else 0,
+        },
+        wanted="" if is_doubt else wanted,
+        doubt=topic.title if is_doubt else "",
+        said="" if is_doubt else topic.said,
+        is_found=not topic.is_open,
+        answers=answers,
+        prompt=prompt,
+    )
+
+
+def gap_of_signal(signal: Signal, prompt: str = "") -> Gap:
+    """Return the gap of an open signal: a search without a result, or words of doubt."""
+    searched = signal.type in (SignalType.FAILED_SEARCH, SignalType.REPEATED_FAILURE)
+    words = f'{signal.tool or "search"} "{signal.query}" found nothing' if searched else f'it said: "{signal.text}"'
+    name = _file_name(signal.file)
+    place = f"{name}:{signal.line}" if signal.line else name or f"sample {signal.sample}"
+    return Gap(
+        why=f"{words} ({place})",
+        metadata={
+            "drafted_from": "gap",
+            "status": "proposed",
+            "session": signal.session,
+            "turn": signal.turn,
+            "signal": str(signal.type),
+            "file": name,
+            "line": signal.line,
+        },
+        wanted=signal.query if searched else "",
+        doubt="" if searched else signal.text,
+        said=signal.said if searched else "",
+        prompt=prompt,
+    )
+
+
+def known_answers(wanted: str, topic: Topic, project: SourceTree | None = None) -> tuple[str, ...]:
+    """The paths that can be taken for the answer to a name of the topic; `project` has the files as they are now.
+
+    Of a path: files that share a word with its name, where not several are called so. Of a name: where the project
+    defines it; where that is not known, a file that two sessions found or that is called so: one session may have found
+    any use of a name, and tests and documents name what they do not define.
+    """
+    sessions: Counter[str] = Counter()
+    for answer in topic.answer:
+        if _RELATIVE.fullmatch(answer.path) and (project is None or (project.root / answer.path).exists()):
+            sessions[answer.path] += answer.sessions
+    if _WANTED_PATH.fullmatch(wanted):
+        words = specific_words(_stem(wanted))
+        near = [path for path in sessions if any(words & specific_words(part) for part in path.split("/"))]
+        same_name = [path for path in near if _last_part(path) == _last_part(wanted)]
+        is_unique = project is None or sum(_last_part(path) == _last_part(wanted) for path in project.files) <= 1
+        return tuple((same_name or near)[:_MOST_ANSWERS]) if is_unique else ()
+    definitions = project.defined(wanted) if project else ()
+    paths = [
+        definition.path for definition in definitions if not (definition.is_indented and definition.kind == "variable")
+    ]  # no local variables
+    if not paths and not (project and is_in_code(wanted)):
+        agreed = [path for path, count in sessions.items() if min(count, topic.sessions) > 1]
+        paths = agreed or [path for path in sessions if plain_name(_stem(path)) == plain_name(wanted)]
+    in_code = is_in_code(wanted)  # a document may be the place of a subject, not of a name in code
+    places = {path for path in paths if not is_test(path) and not (in_code and extension(path) in DOCUMENTS)}
+    return tuple(sorted(places)) if len(places) <= _MOST_ANSWERS else ()
+
+
+def _last_part(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
+def _stem(path: str) -> str:
+    return _last_part(path).lstrip(".").partition(".")[0].replace("*", " ")
+
+
+def _file_name(file: str) -> str:
+    """The file name of a trace: a test set is shared, and its folder exists only on this machine."""
+    return file.replace("\\", "/").rpartition("/")[2]

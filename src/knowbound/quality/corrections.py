@@ -20,8 +20,8 @@ from knowbound.kms.opening import release
 from knowbound.kms.quality_log import QualityLog
 from knowbound.kms.screening import screened
 from knowbound.kms.validation import ItemEdit
-from knowbound.quality.corrections.discovery import DISMISS, UNDO
-from knowbound.quality.corrections.fixing import correctable, drafted, is_confirmed, on_present_content
+from knowbound.quality.fixing import correctable, drafted, is_confirmed, on_present_content
+from knowbound.quality.rollup import DISMISS, UNDO
 from knowbound.text.clock import utc_now
 from knowbound.text.redact import redact
 

@@ -1,21 +1,28 @@
-"""Patterns of samples: written in JavaScript's dialect, matched here within a time limit.
+r"""Patterns of samples: written in JavaScript's dialect, matched here within a time limit.
 
-The dialects differ: in JavaScript \\w and \\b know ASCII letters only (so that \\bGO\\b is found between Chinese
+The dialects differ: in JavaScript \w and \b know ASCII letters only (so that \bGO\b is found between Chinese
 characters), a dollar is the very end of a text, and braces that count nothing are braces. A pattern is therefore
 translated for the `regex` module, which, unlike `re`, can stop a match that takes too long.
+
+Below: the schemas that answers are checked with, and how near an answer is to a reference text.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 if TYPE_CHECKING:
+    import jsonschema_rs
     import regex
 
-SECONDS = 2.0  # that one pattern may take on one answer
+
+PATTERN_SECONDS = 2.0  # that one pattern may take on one answer
 DEFAULT_FLAGS = "i"
 MOST_CHARACTERS = 5_000  # characters of a pattern
 MOST_REPEATS = 100_000  # that counts like {3} may multiply to: compiling takes memory for each
@@ -68,7 +75,7 @@ def is_found(pattern: str, flags: str, text: str) -> bool | None:
     compiled = _compiled(pattern, flags)
     look = compiled.match if "y" in flags else compiled.search
     try:
-        return look(text, timeout=SECONDS) is not None
+        return look(text, timeout=PATTERN_SECONDS) is not None
     except TimeoutError:
         return None
 
@@ -156,3 +163,115 @@ def _coded(code: str) -> str:
     if number > 0x10FFFF:
         raise ValueError(f"there is no character \\{code}")
     return f"\\U{number:08x}"
+
+
+# ---- JSON Schemas that answers are checked with
+
+
+def decoded(answer: str) -> tuple[bool, Any]:
+    """Decode an answer: (True, its value) if it is JSON, else (False, None)."""
+    try:
+        return True, msgspec.json.decode(answer)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return False, None
+
+
+def schema_problem(schema: dict[str, object]) -> str:
+    """Return the reason why the schema cannot be used; "" if it can."""
+    try:
+        _validator(schema)
+    except ValueError as error:
+        return _first_line(error)
+    return ""
+
+
+def misfit(value: Any, schema: dict[str, object]) -> str:
+    """Return the first place where the value violates the schema; "" if it is valid."""
+    error = next(iter(_validator(schema).iter_errors(value)), None)
+    if error is None:
+        return ""
+    path = "/".join(str(step) for step in error.instance_path)
+    return f"{_first_line(error.message)[:200]}{f' at {path}' if path else ''}"
+
+
+def _validator(schema: dict[str, object]) -> jsonschema_rs.Draft7Validator | Any:
+    import jsonschema_rs  # noqa: PLC0415  # heavy, and few samples have a schema
+
+    named = "$schema" in schema
+    make = jsonschema_rs.validator_for if named else jsonschema_rs.Draft7Validator
+    return make(schema, retriever=_refuse)
+
+
+def _refuse(uri: str) -> dict[str, object]:
+    """Fetch nothing for a schema."""
+    raise ValueError(f"{uri} is not in the schema, and nothing is fetched")
+
+
+def _first_line(error: object) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+# ---- how near an answer is to a reference text
+
+# A run of letters and digits is one word; of scripts without spaces between words, each character is.
+_CHARACTERS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+_TOKENS = re.compile(rf"[{_CHARACTERS}]|[^\W_{_CHARACTERS}]+")
+_BLEU_ORDER = 4
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in small letters."""
+    return _TOKENS.findall(text.lower())
+
+
+def rouge_n(answer: str, reference: str, n: int = 1) -> float:
+    """Return the share of the reference's n-word sequences in the answer, each as often as the reference has it."""
+    wanted = _sequences(words(reference), n)
+    if not wanted:
+        return 0.0
+    return (wanted & _sequences(words(answer), n)).total() / wanted.total()
+
+
+def bleu(answer: str, reference: str) -> float:
+    """BLEU-4 against one reference, unsmoothed: 0 where the answer shares no sequence of four words with it."""
+    answer_words, reference_words = words(answer), words(reference)
+    log_precisions = 0.0
+    for n in range(1, _BLEU_ORDER + 1):
+        sequences = _sequences(answer_words, n)
+        shared = (sequences & _sequences(reference_words, n)).total()
+        if not shared:
+            return 0.0
+        log_precisions += math.log(shared / sequences.total())
+    brevity = min(0.0, 1 - len(reference_words) / len(answer_words))  # the penalty of an answer that is too short
+    return math.exp(brevity + log_precisions / _BLEU_ORDER)
+
+
+def levenshtein(text: str, other: str) -> int:
+    """Return the number of characters to insert, delete or change to turn the first text into the second.
+
+    Myers' bit vectors: a column of the table is two integers with a bit per character, so that long texts take a
+    moment and not minutes. `up` has the rows where a cell is one more than the cell above it, `down` one less.
+    """
+    if len(text) < len(other):
+        text, other = other, text
+    if not other:
+        return len(text)
+    rows: dict[str, int] = {}
+    for row, sign in enumerate(other):
+        rows[sign] = rows.get(sign, 0) | 1 << row
+    every, last = (1 << len(other)) - 1, 1 << (len(other) - 1)
+    up, down, distance = every, 0, len(other)
+    for sign in text:
+        equal = rows.get(sign, 0)
+        diagonal = (((equal & up) + up) ^ up) | equal | down
+        more = down | ~(diagonal | up) & every
+        less = up & diagonal
+        distance += bool(more & last) - bool(less & last)
+        more = more << 1 | 1
+        up = (less << 1 | ~(diagonal | more)) & every
+        down = more & diagonal & every
+    return distance
+
+
+def _sequences(tokens: list[str], n: int) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(tokens[start:] for start in range(n)), strict=False))

@@ -27,7 +27,7 @@ from knowbound.kms.index.database import Index
 from knowbound.kms.opening import hold_back, open_index, open_knowledge_store, open_quality_log
 from knowbound.kms.quality_log import QualityLog
 from knowbound.kms.screening import screened
-from knowbound.quality.corrections.answers import HOLDER, Corrections, holding_reason, suggestions
+from knowbound.quality.corrections import HOLDER, Corrections, holding_reason, suggestions
 from knowbound.quality.rollup import roll_up
 from knowbound.text.clock import utc_now
 

@@ -15,11 +15,9 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from knowbound.evals.drafts.drafts import Drafts, NotDrafted, SampleDraft, draft_id, sifted
-from knowbound.evals.drafts.gaps import Gap
 from knowbound.evals.grading import refusals
-from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText, content_stems, in_turn
-from knowbound.evals.questions.scope import gives_orders
+from knowbound.evals.questions.drafts import Drafts, Gap, NotDrafted, SampleDraft, draft_id, sifted
+from knowbound.evals.questions.knowledge_text import KnowledgePage, KnowledgeText, content_stems, gives_orders, in_turn
 from knowbound.judge.material import is_quoted, line_of
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AskedEntry, AskResult, EntryGroup, sendable

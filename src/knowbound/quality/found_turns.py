@@ -25,8 +25,8 @@ from knowbound.judge.labels import UnlabelledTurn
 from knowbound.kms.opening import open_quality_log
 from knowbound.kms.quality_log import QualityLog
 from knowbound.quality.ended import INTERRUPT, SESSION_END, STOP, STOP_FAILURE, SUBAGENT_STOP, answer_sum
+from knowbound.quality.joining import TurnSources, id_of_unnamed, is_complete, join
 from knowbound.quality.queue import EndedRecord
-from knowbound.quality.turns.joining import TurnSources, id_of_unnamed, is_complete, join
 from knowbound.traces.registry import default_folders
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
 

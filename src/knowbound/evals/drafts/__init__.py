@@ -1,1 +1,0 @@
-"""Samples proposed from gaps and uncovered files."""

@@ -17,6 +17,7 @@ from knowbound.injection import hook_settings
 from knowbound.judge.choice import judge_for
 from knowbound.judge.names import RULES
 from knowbound.judge.registry import asker_for
+from knowbound.user_files import POLICY_VARIABLE
 from tests.conftest import write_user_config
 
 LOOSE = (
@@ -30,7 +31,7 @@ LIMITS = 'check = "warn"\nkeep_days = 30\nbudget_usd = 1.0\nbudget_calls = 100\n
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file that the environment adds; the machine that runs the tests may have one of its own."""
     path = tmp_path / "policy.toml"
-    monkeypatch.setenv(policy.VARIABLE, str(path))
+    monkeypatch.setenv(POLICY_VARIABLE, str(path))
     return path
 
 

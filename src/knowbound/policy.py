@@ -1,19 +1,14 @@
-"""The policy of the machine's administrator: a file that limits what users and projects may set, and lifts nothing.
-
-Hooks load this module: without a policy it looks for one file and imports next to nothing.
-"""
+"""The policy of the machine's administrator: a file that limits what users and projects may set, and lifts nothing."""
 
 from __future__ import annotations
 
-import os
-
 from knowbound.errors import ConfigError
+from knowbound.user_files import policy_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-VARIABLE = "KNOWBOUND_POLICY"  # one more policy beside that of the machine: it can only tighten, too
 _CHECKS = ("off", "warn", "block")
 _NUMBER_KEYS = ("keep_days", "budget_usd", "budget_calls", "background_calls")
 
@@ -52,13 +47,6 @@ class Policy:
         if self.check is not None and value in _CHECKS and _CHECKS.index(value) > _CHECKS.index(self.check):
             limited_values["audit_check"] = self.check
         return limited_values
-
-
-def policy_files() -> list[str]:
-    """Return the policy files that exist: that of the machine, and one that the environment adds."""
-    base = os.environ.get("PROGRAMDATA", "C:\\ProgramData") if os.name == "nt" else "/etc"
-    places = [os.path.join(base, "knowbound", "policy.toml"), os.environ.get(VARIABLE, "")]
-    return [path for path in places if path and os.path.lexists(path)]
 
 
 def load_policy() -> Policy:

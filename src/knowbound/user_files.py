@@ -11,6 +11,7 @@ import errno
 import os
 
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700  # whatever the umask
+POLICY_VARIABLE = "KNOWBOUND_POLICY"  # one more policy beside that of the machine: it can only tighten, too
 _KEY = "key"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)  # bytes as they are, on Windows too
 _KEY_BYTES = 32
@@ -37,6 +38,13 @@ def _folder(variable: str, *below_home: str) -> str:
     if not os.path.isabs(base):  # XDG specification: a relative path is ignored
         base = os.path.join(os.path.expanduser("~"), *below_home)
     return os.path.join(base, "knowbound")
+
+
+def policy_files() -> list[str]:
+    """Return the policy files that exist (`policy.py`): that of the machine, and one that the environment adds."""
+    base = os.environ.get("PROGRAMDATA", "C:\\ProgramData") if os.name == "nt" else "/etc"
+    places = [os.path.join(base, "knowbound", "policy.toml"), os.environ.get(POLICY_VARIABLE, "")]
+    return [path for path in places if path and os.path.lexists(path)]
 
 
 # Writing

@@ -12,8 +12,7 @@ import json
 import os
 
 from knowbound import __version__
-from knowbound.policy import policy_files
-from knowbound.user_files import config_folder, is_sealed, make_file, seal, state_folder
+from knowbound.user_files import config_folder, is_sealed, make_file, policy_files, seal, state_folder
 
 _CACHE = "hook.json"
 PREFIXES = (  # of the variables that the settings depend on

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from knowbound.language import is_english, say
-
 LONGEST = 160  # characters of foreign text in a note
 
 
@@ -43,12 +41,16 @@ def one_line(text: str, longest: int = LONGEST) -> str:
 
 def listed(names: list[str], most: int = 5) -> str:
     """Return the first few names, and the number of the other names."""
+    from knowbound.language import say  # noqa: PLC0415
+
     shown = ", ".join(one_line(name, 60) for name in names[:most])
     return say("{} and {} more", shown, len(names) - most) if len(names) > most else shown
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: 1 commit, 2 commits."""
+    from knowbound.language import is_english, say  # noqa: PLC0415
+
     nouns = plural or noun + "s"
     return f"1 {noun}" if number == 1 and is_english() else say("{:,} " + nouns, number)
 

@@ -31,10 +31,11 @@ from knowbound.judge.registry import check_judge
 from knowbound.kms.opening import BACKENDS
 from knowbound.lessons.rescue.scores import read_rescues
 from knowbound.lessons.rescue.words import FOUND
-from knowbound.policy import is_off_by_policy, policy_files
+from knowbound.policy import is_off_by_policy
 from knowbound.process import find_client
 from knowbound.store.answers import used_today
 from knowbound.text.redact import redact
+from knowbound.user_files import policy_files
 
 _EXTRAS = {name: package for name, package in BACKENDS.items() if package} | {
     "llm": "pydantic_ai",

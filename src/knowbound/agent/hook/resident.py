@@ -25,9 +25,8 @@ import os
 import time
 
 from knowbound.agent.hook_entry import AFTER_TOOLS
-from knowbound.policy import is_off_by_policy
 from knowbound.store.data_dir import CLAIMS
-from knowbound.user_files import PRIVATE_FILE, make_folder, state_places
+from knowbound.user_files import PRIVATE_FILE, make_folder, policy_files, state_places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +49,13 @@ FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
 
 def is_off() -> bool:
     """Report whether hooks are switched off."""
-    return variable_is_set() or any(map(os.path.lexists, state_places(OFF_FILE))) or is_off_by_policy()
+    if variable_is_set() or any(map(os.path.lexists, state_places(OFF_FILE))):
+        return True
+    if not policy_files():
+        return False
+    from knowbound.policy import is_off_by_policy  # noqa: PLC0415  # most machines have no policy
+
+    return is_off_by_policy()
 
 
 def has_late_hook(agent: str) -> bool:

@@ -52,7 +52,7 @@ from knowbound.codebase.manifests import read_manifests, take_inventory
 from knowbound.codebase.passages import passages_of
 from knowbound.config import Settings
 from knowbound.core.item import Anchor, Item
-from knowbound.core.paths import is_knowledge, is_machine_state
+from knowbound.core.knowledge_paths import is_knowledge, is_machine_state
 from knowbound.core.tool_kinds import Syntax
 from knowbound.errors import KnowboundError
 from knowbound.evals.questions.drafts import question_of_hedge, question_of_prompt, question_of_search

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from knowbound.core.paths import split_by_reach
+from knowbound.core.knowledge_paths import split_by_reach
 
 
 def test_a_read_glob_reaches_the_files_of_its_own_folder_alone() -> None:

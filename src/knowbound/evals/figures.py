@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from knowbound.core.paths import split_by_reach
+from knowbound.core.knowledge_paths import split_by_reach
 from knowbound.core.signal import NOT_CLOSED, Signal, SignalType
 from knowbound.gaps.aggregate import SampleCounts
 from knowbound.stats.evaluation import SampleRun, complete_runs, sample_rate, sample_weight

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.core.paths import is_knowledge
+from knowbound.core.knowledge_paths import is_knowledge
 from knowbound.files import Walk, links_not_followed, open_below
 from knowbound.git import run_git
 from knowbound.text.digest import digest_of

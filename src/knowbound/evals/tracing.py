@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.core.paths import relative_to
+from knowbound.core.knowledge_paths import relative_to
 from knowbound.core.signal import Findings
 from knowbound.core.trace import Break, Broken, Event, Outcome, Prompt, Start, Step, ToolCall
 from knowbound.evals.assertions import ToolUse

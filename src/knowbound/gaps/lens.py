@@ -13,7 +13,7 @@ from zlib import crc32
 import msgspec
 
 from knowbound.config import Settings
-from knowbound.core.paths import is_knowledge, relative_to
+from knowbound.core.knowledge_paths import is_knowledge, relative_to
 from knowbound.core.signal import SOURCES, Findings, FoundPlace, InjectedText, Sample, Signal, Status, Turn
 from knowbound.core.trace import Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolKind
 from knowbound.gaps.endings import settle_repeats

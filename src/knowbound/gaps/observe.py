@@ -13,7 +13,8 @@ import msgspec
 from knowbound import __version__
 from knowbound.config import ModelTask, Settings
 from knowbound.core.bundle import SELF_MARKING
-from knowbound.core.paths import is_loaded_by_client, project_name, relative_to, split_by_reach, works_in
+from knowbound.core.knowledge_paths import is_loaded_by_client, relative_to, split_by_reach
+from knowbound.core.paths import project_name, works_in
 from knowbound.core.signal import LENS_VERSION, Findings, Signal, SignalType, SkippedLine
 from knowbound.core.trace import LeftOut, SessionsRead
 from knowbound.errors import InputError

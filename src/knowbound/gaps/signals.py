@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from knowbound.core.paths import relative_to
+from knowbound.core.knowledge_paths import relative_to
 from knowbound.core.signal import Signal, SignalType, Status
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Step, ToolCall, ToolKind
 from knowbound.gaps.endings import Endings, ExistenceCheck

@@ -13,7 +13,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from knowbound.core.paths import relative_to
+from knowbound.core.knowledge_paths import relative_to
 from knowbound.core.signal import FoundPlace
 from knowbound.core.trace import Outcome, ToolCall, ToolKind
 from knowbound.text.english import CODE_WORDS

@@ -9,8 +9,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from knowbound.core.knowledge_paths import relative_to
 from knowbound.core.lazy_pattern import lazy
-from knowbound.core.paths import relative_to
 from knowbound.text.printable import both_ends
 from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.tree import Command, commands

@@ -6,8 +6,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from knowbound.core.knowledge_paths import is_knowledge
 from knowbound.core.lesson import CheckKind, LessonEvidence, LessonKind, TreeCheck
-from knowbound.core.paths import is_knowledge
 from knowbound.core.signal import Ending, SignalType, Status
 from knowbound.core.trace import Outcome
 from knowbound.lessons.material import SEVERAL, Corpus, LessonProposal, SessionMiss, code, listed

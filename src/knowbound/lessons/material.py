@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from knowbound.core.knowledge_paths import relative_to
 from knowbound.core.lesson import LessonEvidence, LessonKind, TreeCheck
-from knowbound.core.paths import project_folder, relative_to
+from knowbound.core.paths import project_folder
 from knowbound.core.signal import Signal
 from knowbound.core.trace import Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
 from knowbound.lessons.invocations import misused_line, read_line

@@ -11,7 +11,8 @@ from enum import StrEnum
 
 import msgspec
 
-from knowbound.core.paths import CODE, extension, relative_to
+from knowbound.core.knowledge_paths import relative_to
+from knowbound.core.paths import CODE, extension
 from knowbound.core.trace import Event, Outcome, Prompt, Skill, Start, Step, ToolCall, ToolKind
 from knowbound.traces.calls.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, first_text
 from knowbound.traces.shell.parser import parse

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from knowbound.core.paths import IGNORED_FOLDERS, is_knowledge
+from knowbound.core.knowledge_paths import is_knowledge
+from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.core.trace import Start
 from knowbound.errors import InputError
 from knowbound.files import Walk, links_not_followed

@@ -11,8 +11,8 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from knowbound.core.knowledge_paths import is_machine_state
 from knowbound.core.lazy_pattern import lazy
-from knowbound.core.paths import is_machine_state
 from knowbound.core.tool_kinds import LookupIntent, Syntax, ToolKind
 
 # Syntax of the patterns of agents' tools (patterns.Syntax); it is unknown for other tools.

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from knowbound.core.knowledge_paths import is_machine_state
 from knowbound.core.lazy_pattern import lazy
-from knowbound.core.paths import is_machine_state
 from knowbound.core.tool_kinds import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
 from knowbound.traces.shell.plan import LinePlan, Lookup, plan
 

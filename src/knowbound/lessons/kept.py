@@ -15,10 +15,10 @@ from knowbound.core.lesson import WRITTEN, Lesson, LessonKind, LessonStatus, Mis
 from knowbound.gaps.wanted import plain_name
 from knowbound.lessons.locations import missed_path
 from knowbound.lessons.material import Material, SessionMiss
-from knowbound.lessons.rescue.known import lesson_names
 from knowbound.lessons.verifying import Tree, verify
 from knowbound.stats.paired import Difference, unpaired_difference
 from knowbound.stats.rate import Rate
+from knowbound.store.accepted_lessons import lesson_names
 
 _DECIDED = frozenset({LessonStatus.ACCEPTED, *WRITTEN})
 BY_AGENT = "agent"

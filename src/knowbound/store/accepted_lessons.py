@@ -75,6 +75,17 @@ def lessons_naming(home: str, parts: Iterable[str]) -> list[AcceptedLesson]:
             db.close()
 
 
+def lesson_names(path: str) -> list[str]:
+    """Return the names by which a lesson about a missed path is known, surest first."""
+    path = path.rstrip("/")
+    folder, _, last = path.rpartition("/")
+    names = [f"path:{path}", f"folder:{path}", f"base:{last.lower()}"]
+    while folder:
+        names.append(f"folder:{folder}")
+        folder = folder.rpartition("/")[0]
+    return names
+
+
 def as_json(lesson: Lesson) -> str:
     """Return what rescue needs of a lesson."""
     return json.dumps(

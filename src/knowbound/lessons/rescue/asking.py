@@ -25,11 +25,12 @@ from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import sendable
 from knowbound.judge.prompts import load_prompt
 from knowbound.lessons.rescue.event import EventRoots, missed_lookups
-from knowbound.lessons.rescue.lookup import PATTERN, MissedLookup, name_words
-from knowbound.lessons.rescue.search import TreeNames
+from knowbound.lessons.rescue.names import TreeNames, name_words
 from knowbound.lessons.rescue.words import (
     MOST_PLACES,
     NOTHING,
+    PATTERN,
+    MissedLookup,
     Rescue,
     SuggestedPlace,
     found,

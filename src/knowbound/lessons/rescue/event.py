@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.core.tool_kinds import LookupIntent, ToolKind
-from knowbound.lessons.rescue.lookup import GLOB, PATH, PATTERN, MissedLookup, is_wild
-from knowbound.traces.calls.intent import tool_intent
+from knowbound.core.tool_kinds import LOOKUPS, ToolKind
+from knowbound.lessons.rescue.words import GLOB, PATH, MissedLookup
 from knowbound.traces.calls.tools import kind_of
 
 TYPE_CHECKING = False
@@ -23,10 +21,8 @@ if TYPE_CHECKING:
 
 
 _OF_TOOLS = frozenset({"node_modules", ".venv", "site-packages", "__pycache__", ".git"})  # no places of the tree
-_NOT_THERE = lazy(r"does not exist|doesn't exist|no such (?:file|directory|path)|enoent|path not found", re.IGNORECASE)
 _DRIVE, _SHELL_DRIVE = lazy(r"[A-Za-z]:[\\/]"), lazy(r"/[A-Za-z]/")
-_LONGEST = 1_000  # characters of a query
-_ERROR_CHARACTERS = 600  # that are read: the reason comes first
+_WILD = lazy(r"[*?{]|\[[^\]]*\]")
 _MOST_LOOKUPS = 4  # of one call
 
 
@@ -95,55 +91,12 @@ def missed_lookups(event: Mapping[str, Any], roots: EventRoots) -> list[MissedLo
         from knowbound.lessons.rescue.shell import shell_lookups  # noqa: PLC0415  # most calls are none
 
         return shell_lookups(event, name, given, roots)[:_MOST_LOOKUPS]
-    error = event.get("error")
-    if isinstance(error, str):
-        is_miss = _NOT_THERE.search(error[:_ERROR_CHARACTERS]) is not None
-    else:
-        is_miss = kind is not ToolKind.READ and _is_empty(event.get("tool_response"))
-    if not is_miss or kind not in (ToolKind.SEARCH, ToolKind.LIST, ToolKind.READ):
+    if kind not in LOOKUPS:
         return []
-    read = {ToolKind.SEARCH: _search, ToolKind.LIST: _read_or_list, ToolKind.READ: _read_or_list}[kind]
-    found = read(name, given, roots, _text(event, "cwd"))
+    from knowbound.lessons.rescue.tool_calls import missed_lookup  # noqa: PLC0415  # a command line needs no tools
+
+    found = missed_lookup(event, name, kind, given, roots)
     return [found] if found else []
-
-
-def _is_empty(response: object) -> bool:
-    """Report whether a search came back with nothing: no file, no line, no count."""
-    if isinstance(response, dict):
-        found = any(response.get(key) for key in ("filenames", "numLines", "numMatches"))
-        is_search = not {"filenames", "numFiles", "content"}.isdisjoint(response)
-        return is_search and not found and not str(response.get("content") or "").strip()
-    if isinstance(response, str):
-        from knowbound.traces.calls.outcome import is_empty_result  # noqa: PLC0415
-
-        return is_empty_result(response)
-    return False
-
-
-def _search(name: str, given: dict[str, Any], roots: EventRoots, cwd: str) -> MissedLookup | None:
-    """Return the lookup of a call of Grep or Glob; None if it is outside of the tree, or incidental."""
-    query, place = _text(given, "pattern")[:_LONGEST], _text(given, "path")
-    intent, wrong = tool_intent(name, ToolKind.SEARCH, given, query, place, _text(given, "description"), cwd)
-    if not query or intent is LookupIntent.INCIDENTAL:
-        return None
-    is_check = intent is LookupIntent.CHECK
-    if name.lower() == "glob":
-        return glob_lookup(query, place, roots, wrong=wrong, is_check=is_check, tool=name)
-    near = roots.relative(place) if place else roots.relative("")
-    if near is None:
-        return None
-    glob = _text(given, "glob")
-    return MissedLookup(
-        PATTERN,
-        query,
-        (near,) if near else (),
-        (glob,) if glob else (),
-        type=_text(given, "type"),
-        ignore_case=bool(given.get("-i")),
-        wrong=wrong,
-        is_check=is_check,
-        tool=name,
-    )
 
 
 def glob_lookup(
@@ -161,17 +114,12 @@ def glob_lookup(
     return MissedLookup(GLOB, meant, globs=tuple(dict.fromkeys(globs)), wrong=wrong, is_check=is_check, tool=tool)
 
 
-def _read_or_list(name: str, given: dict[str, Any], roots: EventRoots, cwd: str) -> MissedLookup | None:
-    """Return the lookup of a call of Read or LS; None if it is outside of the tree, or incidental."""
-    keys = ("file_path", "path", "notebook_path", "absolute_path")
-    path = next((_text(given, key) for key in keys if given.get(key)), "")
-    intent, wrong = tool_intent(name, kind_of(name), given, path, "", "", cwd)
-    near = roots.relative(path.strip("\"'`"))
-    if not near or intent is LookupIntent.INCIDENTAL:
-        return None
-    return MissedLookup(PATH, near, wrong=wrong, tool=name)
+def is_wild(text: str) -> bool:
+    """Report whether a text is a glob and not a plain path."""
+    return _WILD.search(text) is not None
 
 
-def _text(given: Mapping[str, Any], key: str) -> str:
+def text_in(given: Mapping[str, Any], key: str) -> str:
+    """Return an input that is a text; "" for any other."""
     value = given.get(key)
     return value if isinstance(value, str) else ""

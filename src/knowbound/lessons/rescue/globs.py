@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+
+from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_test
-from knowbound.lessons.rescue.lookup import expression
-from knowbound.lessons.rescue.search import ending_of
+from knowbound.lessons.rescue.names import ending_of
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from knowbound.lessons.rescue.lookup import MissedLookup
-    from knowbound.lessons.rescue.search import TreeNames
+    from knowbound.lessons.rescue.names import TreeNames
+    from knowbound.lessons.rescue.words import MissedLookup
 
 _MOST_HITS = 12  # more say nothing about which was meant
 _MOST_CHECKED = 40  # hits that are looked up as they are now
+_MOST_EXPANDED = 64  # globs that braces are expanded to
+_BRACES = lazy(r"\{([^{}]*)\}")
+_WILD = lazy(r"\*+|\?|\[[^\]]*\]")
 _ENDINGS = ((".yml", ".yaml"), (".yaml", ".yml"))
 
 
@@ -77,3 +83,53 @@ def _rescue_with(miss: MissedLookup, hits: list[str], how: str, rule: str, *, is
     more = f" ({len(hits)} files)" if len(hits) > MOST_PLACES else ""
     start = "" if rule == "same_glob" else f"{quoted(miss.query)} matches no file; "
     return found(f"{start}{how} {listed(places)}{more}.", places, rule)
+
+
+# ---- globs as expressions
+
+
+def expanded(glob: str) -> list[str]:
+    """Expand the braces of a glob."""
+    done: list[str] = []
+    left = [glob]
+    while left and len(done) + len(left) <= _MOST_EXPANDED:
+        glob_left = left.pop(0)
+        brace = _BRACES.search(glob_left)
+        if brace is None:
+            done.append(glob_left)
+        else:
+            left += [f"{glob_left[: brace.start()]}{part}{glob_left[brace.end() :]}" for part in brace[1].split(",")]
+    return done or [glob]
+
+
+@lru_cache(maxsize=512)
+def expression(glob: str, ignore_case: bool) -> re.Pattern[str]:
+    """The glob as an expression over a whole path; `*` stays within a folder, `**` does not."""
+    parts = []
+    for alternative in expanded(glob):
+        text, at = "", 0
+        while at < len(alternative):
+            if alternative.startswith("**/", at):
+                text, at = text + "(?:[^/]+/)*", at + 3
+            elif alternative.startswith("**", at):
+                text, at = text + ".*", at + 2
+            elif alternative[at] == "*":
+                text, at = text + "[^/]*", at + 1
+            elif alternative[at] == "?":
+                text, at = text + "[^/]", at + 1
+            elif alternative[at] == "[" and "]" in alternative[at + 2 :]:
+                end = alternative.index("]", at + 2)
+                inner = alternative[at + 1 : end].replace("\\", "\\\\")
+                text, at = f"{text}[{'^' + inner[1:] if inner[0] in '!^' else inner}]", end + 1
+            else:
+                text, at = text + re.escape(alternative[at]), at + 1
+        parts.append(text)
+    try:
+        return re.compile("|".join(f"(?:{part})" for part in parts), re.IGNORECASE if ignore_case else 0)
+    except re.error:
+        return re.compile(r"(?!)")
+
+
+def literals(part: str) -> list[str]:
+    """The texts between the wildcards of a part of a glob."""
+    return [text for text in _WILD.split(_BRACES.sub("*", part)) if text]

@@ -15,32 +15,30 @@ import sqlite3
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.lessons.rescue.lookup import GLOB, PATTERN, is_specific, names_in, plain
+from knowbound.lessons.rescue.names import is_specific, names_in, plain
 from knowbound.lessons.rescue.words import FOUND, MOST_PLACES, Rescue, SuggestedPlace, as_line
-from knowbound.store.accepted_lessons import ABOUT_COMMANDS, lessons_naming
+from knowbound.store.accepted_lessons import ABOUT_COMMANDS
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, IndexRefusedError, open_own_index
-from knowbound.traces.calls.tools import COMMAND_KEYS, first_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
-    from knowbound.lessons.rescue.lookup import MissedLookup
-    from knowbound.lessons.rescue.search import Searcher, TreeNames
+    from knowbound.codebase.kept_index import KeptTree
+    from knowbound.lessons.rescue.names import TreeNames
+    from knowbound.lessons.rescue.words import MissedLookup
     from knowbound.store.accepted_lessons import AcceptedCheck, AcceptedLesson
 
-_MOST_NAMES = 3  # in one pattern: with more, the agent asks which of them a place has
 _WHY = "where a lesson has it"
 
 
-def rescue_by_lesson(miss: MissedLookup, names: TreeNames, search: Searcher, home: str) -> Rescue | None:
-    """The place that a lesson about this very name, path or folder has, the surest lesson first."""
-    keys = [] if miss.is_check else _keys(miss, names)
-    lessons = [lesson for lesson in lessons_naming(home, keys) if lesson.kind == "location"]
+def rescue_by_lesson(
+    miss: MissedLookup, keys: list[str], lessons: list[AcceptedLesson], names: TreeNames
+) -> Rescue | None:
+    """Return the place that a lesson has whose names include one of the keys, the surest key first."""
     for key in keys:
         for lesson in (lesson for lesson in lessons if key in lesson.names):
-            places = _places(lesson, miss, key, names, search)
+            places = _places(lesson, miss, key, names)
             if places:
                 return said(lesson, places)
     return None
@@ -57,34 +55,11 @@ def code_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.strip("/") for part in text.split("`")[1::2] if part.strip("/")))
 
 
-def _keys(miss: MissedLookup, names: TreeNames) -> list[str]:
-    """Return the names by which a lesson about a miss is known (lessons/kept.py), surest first."""
-    if miss.kind == PATTERN:
-        wanted = list(dict.fromkeys(plain(name) for name in names_in(miss.query)))
-        gone = [place for place in miss.where if not names.has(place)]
-        named = [f"name:{name}" for name in wanted] if len(wanted) <= _MOST_NAMES else []
-        return named + [key for place in gone for key in lesson_names(place)]
-    return [key for path in (miss.globs or (miss.query,)) for key in lesson_names(path)]
-
-
-def lesson_names(path: str) -> list[str]:
-    """Return the names by which a lesson about a missed path is known, surest first."""
-    path = path.rstrip("/")
-    folder, _, last = path.rpartition("/")
-    names = [f"path:{path}", f"folder:{path}", f"base:{last.lower()}"]
-    while folder:
-        names.append(f"folder:{folder}")
-        folder = folder.rpartition("/")[0]
-    return names
-
-
-def _places(
-    lesson: AcceptedLesson, miss: MissedLookup, key: str, names: TreeNames, search: Searcher
-) -> list[SuggestedPlace]:
+def _places(lesson: AcceptedLesson, miss: MissedLookup, key: str, names: TreeNames) -> list[SuggestedPlace]:
     """Return the places that a lesson's checks show now; none if a check fails, or it is about another file."""
     found: list[SuggestedPlace] = []
     for check in lesson.checks:
-        holds, places = checked(check, names, search)
+        holds, places = checked(check, names.tree)
         if not holds:
             return []
         found += places
@@ -93,9 +68,9 @@ def _places(
     return found if base == key or base in files else []
 
 
-def checked(check: AcceptedCheck, names: TreeNames, search: Searcher) -> tuple[bool | None, list[SuggestedPlace]]:
+def checked(check: AcceptedCheck, tree: KeptTree) -> tuple[bool | None, list[SuggestedPlace]]:
     """Report whether and where a condition of a lesson holds in the tree now; None if only a scan could decide."""
-    path, tree = check.path, search.tree
+    path = check.path
     if path.startswith(("/", "~")) or ".." in path.split("/"):
         return False, []
     match check.kind:
@@ -106,10 +81,11 @@ def checked(check: AcceptedCheck, names: TreeNames, search: Searcher) -> tuple[b
         case "symbol":
             symbols = tree.defined([plain(check.text)])
             lines = [symbol.line for symbol in symbols if (symbol.name, symbol.path) == (check.text, path)]
-            still = [line for line in lines if check.text in search.line(path, line)]
+            texts = (tree.read(path) or "").split("\n") if lines else []
+            still = [line for line in lines if 1 <= line <= len(texts) and check.text in texts[line - 1]]
             return bool(still), [SuggestedPlace(path, line, _WHY) for line in still[:1]]
         case "text" | "script" if path:
-            return check.text in (search.text(path) or ""), []
+            return check.text in (tree.read(path) or ""), []
     return None, []
 
 
@@ -117,23 +93,19 @@ _BETWEEN = frozenset("run exec -m x".split())  # between a program and what it r
 
 
 def rescue_command(
-    event: Mapping[str, Any], command_lessons: Sequence[AcceptedLesson], names: TreeNames, search: Searcher
+    command: str, output: str, command_lessons: Sequence[AcceptedLesson], names: TreeNames
 ) -> Rescue | None:
-    """Return the line of the only lesson about a failed command; `found` has the lessons about commands."""
+    """Return the line of the only lesson about a failed command."""
     from knowbound.lessons.invocations import misused_line, read_line  # noqa: PLC0415  # reads command lines
-    from knowbound.lessons.rescue.shell import output_of  # noqa: PLC0415
 
-    given = event.get("tool_input")
-    if not isinstance(given, dict) or event.get("is_interrupt"):
-        return None
-    misused = misused_line(output_of(event)[0])
-    work = {invocation.text for invocation in read_line(first_text(given, COMMAND_KEYS), search.tree.root)}
+    misused = misused_line(output)
+    work = {invocation.text for invocation in read_line(command, names.tree.root)}
     lessons = [
         lesson
         for lesson in command_lessons
         if misused and any(_is_called_so(name, text, misused) for name in lesson.names for text in work)
     ]
-    lessons = [lesson for lesson in lessons if _holds(lesson, names, search)]
+    lessons = [lesson for lesson in lessons if _holds(lesson, names.tree)]
     return said(lessons[0]) if len(lessons) == 1 else None
 
 
@@ -154,12 +126,12 @@ def _beginning(command: str) -> list[str]:
     return [program, *rest[: between + 1]]
 
 
-def _holds(lesson: AcceptedLesson, names: TreeNames, search: Searcher) -> bool:
+def _holds(lesson: AcceptedLesson, tree: KeptTree) -> bool:
     """Report whether no check fails; a lesson of another project needs all of its checks confirmed."""
     from knowbound.core.paths import project_name  # noqa: PLC0415
 
-    results = [checked(check, names, search)[0] for check in lesson.checks]
-    if lesson.project != project_name(search.tree.root) and (not results or None in results):
+    results = [checked(check, tree)[0] for check in lesson.checks]
+    if lesson.project != project_name(tree.root) and (not results or None in results):
         return False
     return False not in results
 
@@ -174,7 +146,6 @@ _QUERY = f"""
     FROM item_text JOIN item AS i ON i.rowid = item_text.rowid
     WHERE item_text MATCH ? AND i.served = 1 AND i.flag = '' AND i.stale = 0 ORDER BY i.id, i.backend LIMIT {_MOST_ROWS}
 """
-_PLAIN = lazy(r"[A-Za-z_][\w./-]*\w", re.ASCII)
 _NUMBER = lazy(r"\d+")
 _DENIES = lazy(r"\b(?:not|never|no longer|deprecated|removed|retired|replaced|instead)\b|n['’]t\b", re.IGNORECASE)
 _MARKUP = lazy(r"^(?:[#>*+-]+|\d+[.)])\s+")
@@ -197,34 +168,19 @@ class _Named(NamedTuple):
     time: str
 
 
-def rescue_by_item(misses: Iterable[MissedLookup], names: TreeNames, home: str) -> Rescue | None:
-    """Return the sentence of the only item that says what or where the missed name is."""
-    asked = [_names(miss) for miss in misses if not miss.is_check]
-    wanted = list(dict.fromkeys(name for some in asked for name in some))
-    if not wanted or len(asked) != 1:
-        return None
+def rescue_by_item(spellings: Sequence[str], names: TreeNames, home: str) -> Rescue | None:
+    """Return the sentence of the only item that says what or where a name is."""
     try:
         index = open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=_QUERY_SECONDS)
         if index is None:
             return None
         try:
-            return next((said for name in wanted if (said := _from_items(name, _rows(index, name), names))), None)
+            answers = (_from_items(name, _rows(index, name), names) for name in spellings)
+            return next((answer for answer in answers if answer), None)
         finally:
             index.close()
     except (sqlite3.Error, IndexRefusedError):
         return None
-
-
-def _names(miss: MissedLookup) -> list[str]:
-    """Return the spellings of the missed name in items; none if it is no name of code."""
-    if miss.kind == PATTERN:
-        named = [name for name in names_in(miss.query) if is_specific(name)]
-        return named if len({plain(name) for name in named}) == 1 else []
-    path = miss.query if miss.kind != GLOB else miss.query.rpartition("/")[2].strip("*")
-    last = path.rpartition("/")[2]
-    stem = last.partition(".")[0]
-    named = [path, *([last, stem] if is_specific(stem) else [])]
-    return [name for name in dict.fromkeys(named) if _PLAIN.fullmatch(name) and ("/" in name or is_specific(stem))]
 
 
 def _rows(index: sqlite3.Connection, name: str) -> list[_Named]:

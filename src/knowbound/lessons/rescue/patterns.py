@@ -1,26 +1,28 @@
 """Answers to a pattern that matched nothing: repaired, with its words in another order or near each other, or one name.
 
 A match in another spelling in the searched place is what the agent meant. Matches in other places are not suggested: of
-17 such definitions, in projects that no rule was made on, the agent had looked for 4.
+17 such definitions, in projects that no rule was made on, the agent had looked for 4. A search is bounded, and opens
+only files that have the words of its pattern.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.core.paths import source_rank
-from knowbound.lessons.rescue.lookup import branches, is_specific, names_in, needed_parts, plain
-from knowbound.lessons.rescue.paths import rescue_path
-from knowbound.lessons.rescue.search import Matches, Searcher, stem_of
+from knowbound.lessons.rescue.names import is_specific, names_in, plain, rescue_path, stem_of
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
 from knowbound.traces.calls.intent import has_stray_quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from knowbound.lessons.rescue.lookup import MissedLookup
-    from knowbound.lessons.rescue.search import Hit, TreeNames
+    from collections.abc import Iterator, Sequence
+
+    from knowbound.codebase.kept_index import KeptTree
+    from knowbound.lessons.rescue.names import TreeNames
+    from knowbound.lessons.rescue.words import MissedLookup
 
 _MOST_NAMES = 3  # in one pattern: with more, the agent asks which of them a place has
 _NEAR = 4  # lines between two names that belong together
@@ -127,6 +129,8 @@ def _matched(start: str, matches: Matches, pattern: str, rule: str, search: Sear
 
 def _best_places(matches: Matches, pattern: str, search: Searcher) -> list[SuggestedPlace]:
     """Return a place per file, the likeliest file first; if a single file matches, its first places."""
+    from knowbound.core.paths import source_rank  # noqa: PLC0415  # only hits are ranked
+
     wanted = {plain(name) for name in names_in(pattern)}
     defined = {(definition.path, definition.line) for definition in search.tree.defined(sorted(wanted))}
     paths = matches.paths
@@ -218,3 +222,191 @@ def _one_name(miss: MissedLookup, pattern: str, where: tuple[str, ...], search: 
             start = f"{quoted(miss.query)} does not match; for {quoted(name)} alone there"
             return _matched(start, matches, name, "one_name", search)
     return None
+
+
+# ---- searching the files as they are now
+
+_MOST_LINES = 60  # matches that are kept of a file
+_LONGEST_LINE = 1_000
+_UNBOUNDED = lazy(r"(?<!\\)[*+]|\{\d*,\}")
+_MOST_UNBOUNDED = 3  # in one branch: what Python's expressions may take time for
+_NESTED = lazy(r"[*+}]\)?[*+{]|\)[*+{]")
+_MOST_FILES = 150  # that are opened for one search
+_ESCAPED = lazy(r"\\(?:[pPxuU]\{[^{}]*\}|[A-Za-z])")
+_CLASS = lazy(r"\[\^?\]?[^\]\\]*(?:\\.[^\]\\]*)*\]")
+_GROUP = lazy(r"\((?:\?(?:[:=!]|<[=!]|P?<\w+>|[imsx]+:?))?[^()]*\)(?:[?*]|\{\d*,?\d*\})?")
+_FLAGS = lazy(r"\(\?[imsxU]+\)")
+_OPTIONAL = lazy(r"\w[?*]|\w\{0?,?\d*\}")
+_PART = lazy(r"[\w$]{2,}")
+_LEAST_PART = 3  # letters of a part of a word that files are looked up by
+
+
+class Hit(NamedTuple):
+    """A line that matches, and which branches of the pattern it has."""
+
+    path: str
+    line: int
+    text: str
+    branches: frozenset[int]
+
+
+class Matches(NamedTuple):
+    """The result of a search."""
+
+    hits: tuple[Hit, ...] = ()
+    is_complete: bool = True  # False: too many files, too little time, or an expression that is not run
+
+    @property
+    def paths(self) -> list[str]:
+        """The files, each once."""
+        return list(dict.fromkeys(hit.path for hit in self.hits))
+
+
+class Searcher:
+    """Searches one tree until its time is over."""
+
+    def __init__(self, tree: KeptTree, until: float) -> None:
+        self.tree, self._until = tree, until
+        self._texts: dict[str, str | None] = {}
+
+    def text(self, path: str) -> str | None:
+        """A file as it is now."""
+        if path not in self._texts:
+            self._texts[path] = self.tree.read(path)
+        return self._texts[path]
+
+    def line(self, path: str, number: int) -> str:
+        """A line of a file as it is now; "" where it has fewer."""
+        lines = (self.text(path) or "").split("\n", number)
+        return lines[number - 1] if 1 <= number <= len(lines) else ""
+
+    def is_late(self) -> bool:
+        """Report whether the time is over."""
+        return time.monotonic() > self._until
+
+    def search(
+        self, pattern: str, *, within: Sequence[str] = (), globs: Sequence[str] = (), ignore_case: bool = False
+    ) -> Matches:
+        """The lines that match. `within`: files and folders; empty is the whole tree."""
+        if pattern.startswith("(?i)"):
+            pattern, ignore_case = pattern[4:], True
+        parts = [part for part in branches(pattern) if part]
+        compiled = [expression for expression in (_compiled(part, ignore_case) for part in parts) if expression]
+        if not parts or len(compiled) < len(parts):
+            return Matches((), is_complete=False)
+        needed = [needed_parts(part) for part in parts]
+        if all(needed):
+            files = self.tree.files_with(needed)
+        elif within:
+            files = self.tree.paths
+        else:
+            return Matches((), is_complete=False)
+        files = [path for path in files if is_within(path, within) and has_glob(path, globs)]
+        is_complete = len(files) <= _MOST_FILES
+        found: list[Hit] = []
+        for path in files[:_MOST_FILES]:
+            if self.is_late():
+                return Matches(tuple(found), is_complete=False)
+            found += self._hits_in(path, compiled, needed)
+        return Matches(tuple(found), is_complete)
+
+    def _hits_in(self, path: str, compiled: list[re.Pattern[str]], needed: list[list[str]]) -> list[Hit]:
+        """Return the lines of a file that an expression matches, each with the numbers of its branches."""
+        text = self.text(path)
+        if not text:
+            return []
+        low = text.lower()
+        if len(low) != len(text):  # a letter that has another length in lower case
+            low = text
+        lines: dict[int, set[int]] = {}  # start of a line → branches that it has
+        for at, (one, parts) in enumerate(zip(compiled, needed, strict=True)):
+            for start, end in _lines_with(low, parts):
+                if one.search(text[start : min(end, start + _LONGEST_LINE)]):
+                    lines.setdefault(start, set()).add(at)
+        found: list[Hit] = []
+        number, before = 1, 0
+        for start in sorted(lines)[:_MOST_LINES]:
+            number, before = number + text.count("\n", before, start), start
+            end = text.find("\n", start)
+            found.append(Hit(path, number, text[start : end if end >= 0 else None], frozenset(lines[start])))
+        return found
+
+
+def _lines_with(low: str, parts: list[str]) -> Iterator[tuple[int, int]]:
+    """Start and end of each line that has all parts; all lines where there are none."""
+    if not all(part in low for part in parts):
+        return
+    rare = max(parts, key=len, default="")
+    at = low.find(rare)
+    while at >= 0:
+        start, end = low.rfind("\n", 0, at) + 1, low.find("\n", at)
+        end = end if end >= 0 else len(low)
+        line = low[start:end]
+        if all(part in line for part in parts):
+            yield start, end
+        at = low.find(rare, end + 1) if end < len(low) else -1
+
+
+def _compiled(branch: str, ignore_case: bool) -> re.Pattern[str] | None:
+    """The branch as Python reads it; None where it could take long, or is written otherwise there."""
+    if not branch or len(_UNBOUNDED.findall(branch)) > _MOST_UNBOUNDED or _NESTED.search(branch):
+        return None
+    try:
+        return re.compile(branch, re.IGNORECASE if ignore_case else 0)
+    except (re.error, OverflowError, RecursionError):
+        return None
+
+
+def is_within(path: str, places: Sequence[str]) -> bool:
+    """Report whether a file is one of the places or below one; every file is where there are none."""
+    return not places or any(path == place or path.startswith(f"{place}/") for place in places)
+
+
+def has_glob(path: str, globs: Sequence[str]) -> bool:
+    """Report whether one of the globs holds; every file has it where there are none."""
+    if not globs:
+        return True
+    from knowbound.lessons.rescue.globs import expression  # noqa: PLC0415
+
+    anywhere = [glob if "/" in glob else f"**/{glob}" for glob in globs]  # without a folder it holds in every folder
+    return any(expression(glob, False).fullmatch(path) for glob in anywhere)
+
+
+# ---- parts of an expression
+
+
+def branches(pattern: str) -> list[str]:
+    """The alternatives of an expression, as they are written."""
+    found, depth, start, at = [], 0, 0, 0
+    while at < len(pattern):
+        sign = pattern[at]
+        if sign == "\\":
+            at += 2
+            continue
+        if sign == "[":
+            closed = _CLASS.match(pattern, at)
+            at = closed.end() if closed else at + 1
+            continue
+        depth += (sign == "(") - (sign == ")")
+        if sign == "|" and depth <= 0:
+            found.append(pattern[start:at])
+            start = at + 1
+        at += 1
+    return [*found, pattern[start:]]
+
+
+def needed_parts(branch: str) -> list[str]:
+    """Texts that every match of a branch has: parts of words, lower-cased."""
+    plain = _CLASS.sub(" ", _FLAGS.sub("", branch))
+    for _ in range(3):  # groups in groups
+        plain = _GROUP.sub(_inner, plain)
+    plain = _OPTIONAL.sub(" ", _ESCAPED.sub(" ", plain))
+    return [part.lower() for part in _PART.findall(plain.replace("\\", "")) if len(part) >= _LEAST_PART]
+
+
+def _inner(group: re.Match[str]) -> str:
+    """Return the content of a group that every match has; a space for an optional or negated group."""
+    text = group[0]
+    if text[-1] != ")" or "|" in text or text.startswith(("(?!", "(?<!")):
+        return " "
+    return re.sub(r"^\((?:\?(?:[:=]|<=|P?<\w+>|[imsx]+:?))?", "", text)[:-1]

@@ -8,8 +8,8 @@ from functools import partial
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.tool_kinds import MISSES, LookupIntent, Syntax, ToolKind
-from knowbound.lessons.rescue.event import glob_lookup
-from knowbound.lessons.rescue.lookup import PATH, PATTERN, MissedLookup, is_wild
+from knowbound.lessons.rescue.event import glob_lookup, is_wild
+from knowbound.lessons.rescue.words import PATH, PATTERN, MissedLookup
 from knowbound.traces.calls.tools import COMMAND_KEYS, first_text
 from knowbound.traces.shell.lookup import read_result
 

@@ -1,4 +1,4 @@
-"""The sentence of a rescue: one factual statement, escaped and without secrets."""
+"""The values of rescue: a lookup that missed, and the answer, one factual sentence, escaped and without secrets."""
 
 from __future__ import annotations
 
@@ -11,10 +11,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+PATTERN, GLOB, PATH = "pattern", "glob", "path"  # kinds of a lookup
 FOUND, ABSENT, SILENT = "found", "absent", "silent"
 KNOWN = ("lesson", "item")  # rules that say what is known, and not only what the tree has
 MOST_PLACES = 3
 _LONGEST_QUOTE = 120
+
+
+class MissedLookup(NamedTuple):
+    """One lookup that found nothing. Paths are relative to the root of the tree."""
+
+    kind: str  # PATTERN: text in files; GLOB: files by a pattern of their paths; PATH: one file or folder
+    query: str  # the pattern, the glob or the path
+    where: tuple[str, ...] = ()  # files and folders that were searched; empty: the whole tree
+    globs: tuple[str, ...] = ()  # which files of them
+    type: str = ""  # ripgrep's name of a file type
+    syntax: str = "rust"  # of a pattern: rust, perl, extended, basic, fixed
+    ignore_case: bool = False
+    wrong: str = ""  # what is wrong with the call, in words; "" where nothing is
+    is_check: bool = False  # it asked whether something is there: either answer was expected
+    tool: str = ""
+    hides_errors: bool = False  # what the search complained about was thrown away
 
 
 class SuggestedPlace(NamedTuple):

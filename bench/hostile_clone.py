@@ -15,7 +15,8 @@ def report() -> bool:
     planted = ran = connections = leaked = runs = 0
     for traps in ((), ("config",), ("data",), ("config", "data")):
         listener = Listener()
-        with tempfile.TemporaryDirectory(prefix="knowbound-hostile-") as folder:
+        # A worker that a hook has started may still write there when the folder is removed.
+        with tempfile.TemporaryDirectory(prefix="knowbound-hostile-", ignore_cleanup_errors=True) as folder:
             repository = HostileRepository(Path(folder), listener.port)
             repository.build(*traps)
             said = [_run(repository, words) for words in commands()]

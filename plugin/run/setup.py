@@ -100,10 +100,10 @@ def install(name: str, wheel: Path, requirements: Path) -> None:
     uv = shutil.which("uv")
     # The settings of the index are the user's own: a mirror, a proxy, certificates.
     if uv:
-        _run(uv, "venv", "--quiet", "--python", sys.executable, str(new))
+        _run(uv, "venv", "--quiet", "--prompt", "knowbound", "--python", sys.executable, str(new))
         pip = [uv, "pip", "install", "--quiet", "--python", str(python), "--compile-bytecode"]
     else:
-        _run(sys.executable, "-m", "venv", str(new))
+        _run(sys.executable, "-m", "venv", "--prompt", "knowbound", str(new))
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     try:
         _run(*pip, "--require-hashes", "--only-binary", ":all:", "-r", str(requirements))

@@ -1,4 +1,4 @@
-"""Fits what the parts of a score weigh and the prior (kms/search/ranking.py).
+"""Fits what the parts of a score weigh and the prior (kms/index/ranking.py).
 
     python -m bench.fit_relevance SET… [--items 5 100 5000] [--filler DIR] [--padded] [--each]
 
@@ -25,7 +25,7 @@ from bench.injection_sets import LabelledSet, build, filler_of, read_set, stores
 from knowbound.core.item import Item
 from knowbound.injection.inject import choose_for_prompt
 from knowbound.injection.prompt import HookPrompt
-from knowbound.kms.search.ranking import ITEMS, prior_of
+from knowbound.kms.index.ranking import ITEMS, prior_of
 
 _RIDGE = 0.3
 _STEPS = 30

@@ -66,10 +66,10 @@ from knowbound.gaps.observe import observe
 from knowbound.gaps.reading import judge_findings, read_session
 from knowbound.injection.bundle import cleaned
 from knowbound.judge.hedging.rules import RulesJudge
+from knowbound.kms.index.search import ParsedQuery
 from knowbound.kms.pieces import split
 from knowbound.kms.refusals import stems
 from knowbound.kms.screening import screened
-from knowbound.kms.search.lexical import ParsedQuery
 from knowbound.report.formats.plain import plain, plain_lines
 from knowbound.report.gaps.observe import render_observe
 from knowbound.text.embedding import embed

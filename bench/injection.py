@@ -24,7 +24,7 @@ from knowbound.injection.calibration import PromptInjection
 from knowbound.injection.hook_settings import HookSettings
 from knowbound.injection.inject import choose_for_prompt
 from knowbound.injection.prompt import HookPrompt
-from knowbound.kms.search.ranking import RELEVANCE_FLOOR
+from knowbound.kms.index.ranking import RELEVANCE_FLOOR
 from knowbound.stats.floor import (
     FLOORS,
     NUMBERS,

@@ -31,7 +31,7 @@ from knowbound.injection.inject import choose_for_prompt
 from knowbound.injection.log import read_log
 from knowbound.injection.prompt import HookPrompt
 from knowbound.injection.record import Record
-from knowbound.injection.shown_suggestions import suggestions_for_session
+from knowbound.injection.session_start import suggestions_for_session
 from knowbound.judge.registry import turn_judge_version
 from knowbound.kms.opening import open_index, open_knowledge_store, open_quality_log
 from knowbound.kms.quality_log import QualityLog
@@ -47,7 +47,7 @@ from knowbound.quality.suggesting import update_suggestions
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import LABELLED_TURNS, MeasuredMetric, gate
 from knowbound.stats.rate import Rate
-from knowbound.store.calibrations import TurnJudgeCalibration, keep_turn_judge_calibrations
+from knowbound.store.judges import TurnJudgeCalibration, keep_turn_judge_calibrations
 
 FIRST = datetime(2026, 3, 2, 9, tzinfo=UTC)
 DAYS, TURNS = 35, 310

@@ -30,7 +30,7 @@ from knowbound.lessons.proposing import lessons_of, within_budget
 from knowbound.lessons.rescue.asking import indexed
 from knowbound.lessons.rescue.rescue import rescue
 from knowbound.stats.rate import Rate
-from knowbound.store.lessons import KeptLessons
+from knowbound.store.decisions import KeptLessons
 from knowbound.traces.registry import reader_named
 from knowbound.traces.source import Tally
 

@@ -28,7 +28,7 @@ from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.validation import NewItem
-from knowbound.store.lessons import KeptLessons
+from knowbound.store.decisions import KeptLessons
 
 TARGET_MS = 300.0  # DESIGN: p95 of a rescue on a tree of 5,000 files
 _HOOK = "from knowbound.agent.hook_entry import main; main()"

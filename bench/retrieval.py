@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 from bench.labels import SHARED
 from bench.measuring import options
 from bench.retrieval_speed import made_index
-from knowbound.kms.search.lexical import ParsedQuery, rows_with_words
-from knowbound.kms.search.retrieval import search
+from knowbound.kms.index.search import ParsedQuery, rows_with_words, search
 from knowbound.text.embedding import embed, similarity
 from knowbound.text.english import SEARCH_STOP_WORDS
 

@@ -22,8 +22,7 @@ from pathlib import Path
 
 from bench.measuring import at, options, seconds
 from knowbound.kms.index.codes import refresh_codes
-from knowbound.kms.search.lexical import terms_of
-from knowbound.kms.search.retrieval import search
+from knowbound.kms.index.search import search, terms_of
 from knowbound.text.embedding import _table, code_of, embed
 from knowbound.text.english import SEARCH_STOP_WORDS
 
@@ -39,7 +38,7 @@ _ADD = (
 # What a hook adds to its process: imports, opening, one search. The start of Python itself is measured beside it.
 _FRESH = """
 import sqlite3, sys
-from knowbound.kms.search.retrieval import search
+from knowbound.kms.index.search import search
 index = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
 search(index, sys.argv[2], limit=6)
 """

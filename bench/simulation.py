@@ -27,8 +27,8 @@ from knowbound.core.quality import (
     QualityScores,
     QualityTurn,
 )
-from knowbound.kms.changes import Correction
-from knowbound.kms.search.ranking import RELEVANCE_FLOOR, FoundItem, rank, relevant
+from knowbound.kms.index.database import Correction
+from knowbound.kms.index.ranking import RELEVANCE_FLOOR, FoundItem, rank, relevant
 from knowbound.quality.rollup import RESOLVED_DAYS, discoveries, discovery_rate
 
 FIRST_DAY = date(2026, 1, 1)

@@ -139,8 +139,8 @@ def _import_hook() -> None:
     """Import what the hook needs for most events. A process forks the faster, the less it has imported."""
     from knowbound.agent import background  # noqa: F401
     from knowbound.agent.hook import rescue, run, stop  # noqa: F401
-    from knowbound.injection import contexts, inject, store_index  # noqa: F401
-    from knowbound.kms.search import ranking  # noqa: F401
+    from knowbound.injection import inject, prompt, session_start  # noqa: F401
+    from knowbound.kms.index import ranking  # noqa: F401
     from knowbound.store import read_only  # noqa: F401
 
 

@@ -29,7 +29,7 @@ from knowbound.injection.inject import choose_for_prompt
 from knowbound.injection.prompt import HookPrompt
 from knowbound.judge.choosing import Choosing, Chosen, choose
 from knowbound.judge.models.asking import Asker
-from knowbound.kms.search.ranking import FoundItem
+from knowbound.kms.index.ranking import FoundItem
 from knowbound.stats.rate import Rate
 
 HERE = Path(__file__).parent

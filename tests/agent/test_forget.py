@@ -37,14 +37,13 @@ from knowbound.core.quality import (
     SuggestionAnswer,
     SuggestionDecision,
 )
-from knowbound.injection import shown_suggestions
 from knowbound.injection.prompt import HookPrompt
-from knowbound.injection.shown_suggestions import ShownSuggestion
+from knowbound.injection.session_start import ShownSuggestion, keep_suggestions
 from knowbound.judge.labels import CLAIM_LABELS, ClaimLabel, append_label
 from knowbound.kms.backends import mongo
+from knowbound.kms.index.ranking import FoundItem
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.quality_log import DISCOVERY, LOG, NOTE, ROLLUP, SqliteQualityLog
-from knowbound.kms.search.ranking import FoundItem
 from knowbound.kms.team_results import RESULT, SESSION, TURN
 from knowbound.quality.ended import EndedTurn
 from knowbound.store.observed import FileRow, Observed, UnmanagedInjection, UnmanagedItem
@@ -146,7 +145,7 @@ class Shop(Project):
             shown = [
                 ShownSuggestion(f"k-{one.name}", "", "", one.word("suggested"), one.day, one.id) for one in sessions
             ]
-            shown_suggestions.keep(str(self.home), shown)
+            keep_suggestions(str(self.home), shown)
 
     def label(self, *sessions: Planted) -> None:
         rows = [{"text": f"I doubt that {one.word('label')} is right.", "session": one.id} for one in sessions]

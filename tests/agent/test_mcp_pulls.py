@@ -17,10 +17,10 @@ from knowbound.core.item import Item
 from knowbound.injection.log import PullRecord, read_log
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
+from knowbound.kms.index.ranking import FoundItem
+from knowbound.kms.index.search import search
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.listing import shown_item
-from knowbound.kms.search.ranking import FoundItem
-from knowbound.kms.search.retrieval import search
 from knowbound.kms.validation import ItemEdit, NewItem
 from tests.agent.test_mcp import Agent, talk
 from tests.hook_project import PORT, RETRY, SWIFT, Project

@@ -13,13 +13,13 @@ import pytest
 from knowbound.agent.hook_entry import may_be_miss
 from knowbound.codebase.kept_index_update import open_index, update_index
 from knowbound.core.lesson import CheckKind, Lesson, LessonKind, LessonStatus, TreeCheck
-from knowbound.injection.contexts import remember
+from knowbound.injection.prompt import remember_keys
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.validation import NewItem
 from knowbound.lessons.rescue.scores import read_rescues
-from knowbound.store.lessons import KeptLessons
+from knowbound.store.decisions import KeptLessons
 from tests import warm_process
 from tests.services import until
 
@@ -211,7 +211,7 @@ def test_an_item_is_said_unless_the_session_has_it(project: Project) -> None:
     project.index()
     id_ = project.store("The ledger_export job is defined in the warehouse repository.")
     said = f"The ledger_export job is defined in the warehouse repository (item {id_})."
-    remember(str(project.home), "s1", [f"{id_} 0123456789abcdef"])
+    remember_keys(str(project.home), "s1", [f"{id_} 0123456789abcdef"])
     assert project.grep("ledger_export") == ""
     assert project.grep("ledger_export", session="s2") == said
     assert project.grep("ledger_export", session="s2") == ""

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from knowbound.cli.main import main
 from knowbound.config import load
 from knowbound.core.quality import Counts, ItemVerdict
-from knowbound.injection import shadow
+from knowbound.injection.hook_settings import shadow_is_on, switch_shadow
 from knowbound.kms.opening import open_knowledge_store, open_quality_log
 from knowbound.quality.joining import TurnSources, join
 from knowbound.quality.rollup import discovery_rate, roll_up
@@ -35,11 +35,11 @@ class Shown(NamedTuple):
 def live_again() -> Iterator[None]:
     """The state folder is one for all tests of a process."""
     yield
-    shadow.switch(is_on=False)
+    switch_shadow(is_on=False)
 
 
 def shadowed(project: Project) -> Project:
-    shadow.switch(is_on=True)
+    switch_shadow(is_on=True)
     return project
 
 
@@ -133,8 +133,8 @@ def test_install_in_shadow_has_hooks_and_no_server_until_it_is_installed_live(
     assert (said.exit_code, "In shadow" in said.output) == (0, True)
     assert "knowbound-hook" in settings.read_text()
     assert not state.exists()
-    assert shadow.is_switched_on()
+    assert shadow_is_on()
     assert run(*["install", "claude-code", "--yes"]).exit_code == 0  # it stays as it was
-    assert (shadow.is_switched_on(), state.exists()) == (True, False)
+    assert (shadow_is_on(), state.exists()) == (True, False)
     assert run(*["install", "claude-code", "--live", "--yes"]).exit_code == 0
-    assert (shadow.is_switched_on(), "knowbound" in state.read_text()) == (False, True)
+    assert (shadow_is_on(), "knowbound" in state.read_text()) == (False, True)

@@ -22,9 +22,9 @@ from knowbound.agent.doctor.examine import examine
 from knowbound.agent.sync_worker import SyncWorker
 from knowbound.config import load
 from knowbound.kms import opening
+from knowbound.kms.changes import write_lock
 from knowbound.kms.index.freshness import freshness_of, note_current, note_failure
 from knowbound.kms.knowledge_store import KnowledgeStore
-from knowbound.kms.store_writer import write_lock
 from knowbound.kms.validation import ItemEdit, NewItem
 from tests.conftest import write_user_config
 from tests.hook_project import HOOK, PORT, Project

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from knowbound.store.answers import AgentQuestions
+from knowbound.store.judges import AgentQuestions
 from tests.agents.clients import ClaudeCode
 from tests.agents.sandbox import Sandbox
 from tests.agents.scripted_model import Call, Reply, Request, Say

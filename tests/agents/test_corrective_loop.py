@@ -6,7 +6,7 @@ import pytest
 
 from knowbound.core.quality import Closing
 from knowbound.injection.log import AT_START, read_log
-from knowbound.injection.shown_suggestions import INTRO
+from knowbound.injection.session_start import SUGGESTIONS_INTRO
 from knowbound.judge.registry import turn_judge_version
 from tests.agents.sandbox import Run, Sandbox
 from tests.agents.scripted_model import Say
@@ -37,7 +37,7 @@ def said_to_the_model(run: Run) -> str:
 @pytest.mark.parametrize("how", ["kms_accept_suggestion", "kms_supersede"])
 def test_a_contradicted_item_is_suggested_confirmed_and_gone(sandbox: Sandbox, item: str, how: str) -> None:
     first = sandbox.ask(PROMPT, [Say(DENIES)]).check()
-    assert INTRO not in said_to_the_model(first)
+    assert SUGGESTIONS_INTRO not in said_to_the_model(first)
     (record,) = discoveries(sandbox)
 
     content = {"content": RIGHT} if how == "kms_supersede" else {}
@@ -54,7 +54,7 @@ def test_a_contradicted_item_is_suggested_confirmed_and_gone(sandbox: Sandbox, i
     third = sandbox.ask(PROMPT, [Say("It is 9090.")]).check()
     shown = said_to_the_model(third)
     assert RIGHT in shown
-    assert INTRO not in shown
+    assert SUGGESTIONS_INTRO not in shown
     assert item not in shown
     assert PORT not in shown
 
@@ -64,9 +64,9 @@ def test_a_dismissed_suggestion_is_not_shown_again_and_its_item_stays(sandbox: S
     discoveries(sandbox)
     dismisses = sandbox.client.calls("kms_dismiss", id=item, note="Only in staging.")
     second = sandbox.ask(NEXT_PROMPT, [*dismisses, Say("Dismissed.")]).check()
-    assert INTRO in said_to_the_model(second)
+    assert SUGGESTIONS_INTRO in said_to_the_model(second)
     (record,) = discoveries(sandbox)
     assert record.closing is Closing.NOT_WARRANTED
     shown = said_to_the_model(sandbox.ask(PROMPT, [Say("It is 8080.")]).check())
-    assert INTRO not in shown
+    assert SUGGESTIONS_INTRO not in shown
     assert PORT in shown

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from knowbound.core.lesson import Lesson, LessonKind, LessonStatus
 from knowbound.lessons.rescue.scores import read_rescues
-from knowbound.store.lessons import KeptLessons
+from knowbound.store.decisions import KeptLessons
 from tests.agents.clients import ClaudeCode
 from tests.agents.sandbox import Sandbox
 from tests.agents.scripted_model import Call, Reply, Request, Say

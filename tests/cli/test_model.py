@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from knowbound.cli.main import knowbound
 from knowbound.judge.choice import load_permission
-from knowbound.store.answers import used_today
+from knowbound.store.judges import used_today
 from knowbound.user_files import state_folder
 from tests.transcripts import Transcript
 

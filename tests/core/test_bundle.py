@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.bundle import OPENING, is_bundle, is_ours, items_in
-from knowbound.injection import bundle, store_index
-from knowbound.kms.search.ranking import FoundItem
+from knowbound.injection import bundle, session_start
+from knowbound.kms.index.ranking import FoundItem
 
 _TEXTS = st.text(
     st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"), include_characters="\n"), max_size=200
@@ -25,7 +25,7 @@ def test_every_bundle_is_known_by_its_opening() -> None:
 
 
 def test_an_index_is_ours_and_its_lines_are_no_items() -> None:
-    index = f"{store_index.INTRO}\n```\n# shop\n[k1] (from sqlite) Use pnpm.\n[k2] Releases\n```\nIn all 2 entries."
+    index = f"{session_start.INTRO}\n```\n# shop\n[k1] (from sqlite) Use pnpm.\n[k2] Releases\n```\nIn all 2 entries."
     assert is_ours(index)
     assert not is_bundle(index)
     assert items_in(index) == []

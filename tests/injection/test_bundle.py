@@ -12,7 +12,7 @@ from knowbound.injection.bundle import (
     cleaned,
     compose,
 )
-from knowbound.kms.search.ranking import FoundItem
+from knowbound.kms.index.ranking import FoundItem
 from knowbound.text.printable import estimated_tokens
 
 ROOMY = 100_000

@@ -16,9 +16,8 @@ from knowbound.agent.mcp.server import HookTool
 from knowbound.cli.main import knowbound
 from knowbound.injection import late
 from knowbound.injection.choosing import ModelChoice, ask_model, keep_for_later
-from knowbound.injection.contexts import keys_of, remember
 from knowbound.injection.log import tidy
-from knowbound.injection.prompt import HookPrompt
+from knowbound.injection.prompt import HookPrompt, keys_of_context, remember_keys
 from knowbound.judge.choice import Permission, keep_permission
 from tests.fault_server import FaultServer, Reply, chat, serving, status
 from tests.hook_project import PORT, PROMPT, RETRY, SWIFT, Project
@@ -107,7 +106,7 @@ def test_what_the_model_adds_comes_with_the_next_tool_event_of_the_turn_once(usa
     assert (record.chooser_outcome, record.late_delivered, record.late_after_edit) == ("late", True, False)
     assert record.late_ms is not None
     assert record.chooser.startswith("choose-3-")
-    assert any(key.startswith(record.late[0].item) for key in keys_of(str(usable.home), "s-1"))
+    assert any(key.startswith(record.late[0].item) for key in keys_of_context(str(usable.home), "s-1"))
 
 
 def _asked(project: Project, server: FaultServer, prompt: str = PROMPT, turn: str = "p-1", **more: Any) -> str:
@@ -211,7 +210,7 @@ def test_what_the_context_got_meanwhile_is_not_delivered_again(usable: Project) 
         _asked(usable, server)
     [record] = usable.records()
     swift = next(item for item in record.late if item.excerpt == SWIFT)
-    remember(str(usable.home), "s-1", [f"{swift.item} {swift.sha}"])
+    remember_keys(str(usable.home), "s-1", [f"{swift.item} {swift.sha}"])
     said = tool_event(usable)
     assert RETRY in said
     assert SWIFT not in said

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from knowbound.injection.inject import EPSILON, drawn, explored, is_held_out
 from knowbound.injection.prompt import HookPrompt
-from knowbound.kms.search.ranking import FoundItem
+from knowbound.kms.index.ranking import FoundItem
 
 PROMPTS = [HookPrompt({"session_id": f"s{n // 2}", "prompt_id": f"p{n}"}) for n in range(4000)]
 

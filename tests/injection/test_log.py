@@ -18,8 +18,8 @@ from knowbound.injection import record
 from knowbound.injection.bundle import Bundle
 from knowbound.injection.inject import MOST_POOL, Choice
 from knowbound.injection.log import InjectionRecord, read_log
-from knowbound.kms.search import ranking
-from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem
+from knowbound.kms.index import ranking
+from knowbound.kms.index.ranking import RANKER, RELEVANCE_FLOOR, FoundItem
 from knowbound.text import embedding, specific_words
 from tests.hook_project import HOOK, PORT, PROMPT, Project, context
 

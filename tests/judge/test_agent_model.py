@@ -15,7 +15,7 @@ from knowbound.judge.models.agent import next_questions, take_answer
 from knowbound.judge.names import parse_name
 from knowbound.judge.registry import turn_judge
 from knowbound.judge.turns import TurnVerdicts
-from knowbound.store.answers import AgentQuestions, erase_questions
+from knowbound.store.judges import AgentQuestions, erase_questions
 
 CLAUDE = "agent:claude-code"
 TURN = JudgedTurn(

@@ -10,9 +10,9 @@ import pytest
 
 from knowbound.core.item import FlagKind, Item
 from knowbound.kms.index.database import Index
+from knowbound.kms.index.search import search
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.opening import BACKENDS
-from knowbound.kms.search.retrieval import search
 from knowbound.kms.validation import ItemEdit, NewItem
 from tests.kms.test_killed_writers import Died, die_after
 from tests.services import BoltServer, emptied

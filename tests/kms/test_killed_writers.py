@@ -167,7 +167,7 @@ def die_after(dying: pytest.MonkeyPatch, base: KnowledgeStore, writes: int) -> N
     for backend in base.backends.values():
         dying.setattr(backend, "swap", partial(counted, backend.swap))
     dying.setattr(base.index, "refresh", dead)
-    dying.setattr("knowbound.kms.store_writer.undo", dead)
+    dying.setattr("knowbound.kms.changes.undo", dead)
 
 
 def test_a_call_that_fails_and_cannot_be_undone_is_completed_later(tmp_path: Path) -> None:

@@ -19,11 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.kms.index import codes
+from knowbound.kms.index import search as search_module
 from knowbound.kms.index.codes import nearest, nearest_of, refresh_codes
-from knowbound.kms.search import lexical, retrieval
-from knowbound.kms.search.lexical import ParsedQuery, rows_with_words, terms_of
-from knowbound.kms.search.ranking import FoundItem, rank, recency_of, relevant
-from knowbound.kms.search.retrieval import search
+from knowbound.kms.index.ranking import FoundItem, rank, recency_of, relevant
+from knowbound.kms.index.search import ParsedQuery, rows_with_words, search, terms_of
 from knowbound.store.read_only import IndexConnection
 from knowbound.text.embedding import code_of, embed
 
@@ -131,7 +130,7 @@ def test_every_process_finds_the_same(tmp_path: Path) -> None:
         add(index, id_, content)
     refresh_codes(index)
     code = (
-        "import sqlite3, sys; from knowbound.kms.search.retrieval import search\n"
+        "import sqlite3, sys; from knowbound.kms.index.search import search\n"
         "found = search(sqlite3.connect(sys.argv[1]), 'three ports', now=1.8e9)\n"
         "print([(hit.id, hit.score) for hit in found.items], [item.pool_row() for item in found.pool])"
     )
@@ -144,14 +143,14 @@ def test_every_process_finds_the_same(tmp_path: Path) -> None:
 
 
 def test_the_hook_path_imports_nothing_slow() -> None:
-    code = "import sys, knowbound.kms.search.retrieval; print(*sys.modules)"
+    code = "import sys, knowbound.kms.index.search; print(*sys.modules)"
     import knowbound
 
     env = {**os.environ, "PYTHONPATH": str(Path(knowbound.__file__).parents[1])}
     loaded = subprocess.run(
         [sys.executable, "-S", "-c", code], capture_output=True, text=True, env=env, check=True
     ).stdout.split()
-    assert "knowbound.kms.search.retrieval" in loaded
+    assert "knowbound.kms.index.search" in loaded
     assert not {"typing", "dataclasses", "inspect", "numpy", "msgspec", "pathlib"} & set(loaded)
 
 
@@ -462,8 +461,8 @@ def test_withdrawn_rows_do_not_make_the_words_of_the_rest_common() -> None:
 
 
 def test_of_a_small_subject_everything_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lexical, "_MOST_ROWS", 3)
-    monkeypatch.setattr(retrieval, "_MOST_BY_MEANING", 1)
+    monkeypatch.setattr(search_module, "_MOST_ROWS", 3)
+    monkeypatch.setattr(search_module, "_MOST_BY_MEANING", 1)
     index = made_index()
     for number in range(3):
         add(index, f"own{number}", f"Staging nginx has port {8000 + number}.", subject="shop")
@@ -481,7 +480,7 @@ def test_the_meaning_of_a_long_query_is_that_of_its_ends(
         lengths.append(len(text))
         return embed(text)
 
-    monkeypatch.setattr(retrieval, "embed", counted)
+    monkeypatch.setattr(search_module, "embed", counted)
     names = " ".join(hashlib.sha256(str(number).encode()).hexdigest()[:8] for number in range(3_000))
     assert found(index, f"{names}. Which port does nginx use on staging?")[0] == "port"
     assert 0 < sum(lengths) < 8_000

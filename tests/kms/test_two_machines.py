@@ -164,7 +164,7 @@ def test_a_call_that_is_overtaken_every_time_says_so_and_changes_nothing(
         swap(swaps)
 
     monkeypatch.setattr(backend, "swap", overtaken)
-    monkeypatch.setattr("knowbound.kms.store_writer._PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("knowbound.kms.changes._PAUSE_SECONDS", 0.0)
     with pytest.raises(ContendedError, match="item-contended"):
         team.a.update(FACT, ItemEdit(content=NEW))
     assert served(team.a) == {OLD}

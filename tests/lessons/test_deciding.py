@@ -22,7 +22,7 @@ from knowbound.lessons.applying import BEGIN, END, with_section
 from knowbound.lessons.proposing import propose
 from knowbound.review.fixing import apply_fix, line_of
 from knowbound.store.accepted_lessons import lessons_naming
-from knowbound.store.lessons import KeptLessons
+from knowbound.store.decisions import KeptLessons
 from tests.lessons.shop import Shop
 from tests.transcripts import Transcript
 

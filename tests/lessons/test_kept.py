@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from knowbound.agent.forget import Selection, forget
 from knowbound.core.lesson import Applied, Lesson, LessonKind, LessonStatus
 from knowbound.lessons.kept import LessonOccurrence, difference, watched
-from knowbound.store.lessons import KeptLessons
+from knowbound.store.decisions import KeptLessons
 from tests.lessons.shop import Shop
 from tests.transcripts import Transcript
 

@@ -20,7 +20,7 @@ from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.validation import ItemEdit, NewItem
 from knowbound.lessons.rescue.rescue import rescue
 from knowbound.lessons.rescue.words import Rescue
-from knowbound.store.lessons import KeptLessons
+from knowbound.store.decisions import KeptLessons
 from tests.lessons.trees import make_tree, places, read
 
 NOTHING = {"mode": "files_with_matches", "filenames": [], "numFiles": 0}

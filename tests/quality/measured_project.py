@@ -11,12 +11,12 @@ from knowbound.core.item import Item
 from knowbound.core.quality import ItemVerdict, LoggedItem, Metric, QualityTurn, TurnEnding
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
+from knowbound.kms.index.ranking import RANKER, FoundItem
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.quality_log import SqliteQualityLog
-from knowbound.kms.search.ranking import RANKER, FoundItem
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import MeasuredMetric, gate
-from knowbound.store.calibrations import TurnJudgeCalibration, keep_turn_judge_calibrations
+from knowbound.store.judges import TurnJudgeCalibration, keep_turn_judge_calibrations
 from tests.stores import put_items
 
 TODAY = "2026-11-16"

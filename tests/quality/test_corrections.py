@@ -13,7 +13,7 @@ from knowbound.config import load as settings_of
 from knowbound.core.item import FlagKind, Item
 from knowbound.core.quality import Closing, Discovery, SuggestionDecision
 from knowbound.errors import InputError
-from knowbound.injection.shown_suggestions import FILE, load
+from knowbound.injection.session_start import SUGGESTIONS_FILE, load_suggestions
 from knowbound.judge.calibration import is_trusted
 from knowbound.kms.opening import open_index, open_knowledge_store
 from knowbound.kms.quality_log import SqliteQualityLog
@@ -357,7 +357,7 @@ def test_without_an_answer_for_14_days_it_stays_held_back_and_its_suggestion_ope
         assert "by the judge rules-1, and no answer for 14 days: The server" in note
     assert PORT.id not in loop.served()
     assert loop.record().closing is Closing.OPEN
-    assert [one.id for one in load(str(loop.project.home))] == [PORT.id]
+    assert [one.id for one in load_suggestions(str(loop.project.home))] == [PORT.id]
     assert len([one for one in loop.store.index.corrections(PORT.id) if one.tool == "kms_flag"]) == 2
     loop.corrections.dismiss(PORT.id)
     assert loop.served() == {PORT.id: PORT.content, OTHER.id: OTHER.content}
@@ -479,7 +479,7 @@ def test_nothing_is_held_back_flagged_or_shown(loop: Loop, why: str) -> None:
     for now in (NOW, "2026-12-30T00:00:00Z"):
         assert update_suggestions(loop.project.settings, loop.log, now=now) == []
         assert loop.served() == {PORT.id: PORT.content, OTHER.id: OTHER.content}
-    assert not (loop.project.home / FILE).exists()
+    assert not (loop.project.home / SUGGESTIONS_FILE).exists()
     assert loop.corrections.open()  # a person sees it all the same
 
 
@@ -530,7 +530,7 @@ def test_a_drafted_value_that_neither_tree_nor_user_has_is_for_a_person(
         (one,) = agent.open()
         assert one.needs_person is expected
         update_suggestions(loop.project.settings, loop.log, now=NOW)
-        (shown,) = load(str(loop.project.home))
+        (shown,) = load_suggestions(str(loop.project.home))
         assert (shown.draft, shown.needs_person) == ("" if expected else one.draft, expected)
         if expected:
             with pytest.raises(InputError) as refused:
@@ -546,7 +546,7 @@ def test_an_item_that_ranking_silenced_is_still_suggested(loop: Loop) -> None:
     _trust(loop)
     loop.store.set_quality({("sqlite", PORT.id): 0.0})
     update_suggestions(loop.project.settings, loop.log, now=NOW)
-    assert [one.id for one in load(str(loop.project.home))] == [PORT.id]
+    assert [one.id for one in load_suggestions(str(loop.project.home))] == [PORT.id]
 
 
 def test_a_flagged_item_can_still_be_accepted(loop: Loop) -> None:
@@ -565,8 +565,8 @@ def test_a_flagged_item_can_still_be_accepted(loop: Loop) -> None:
 def test_the_next_session_is_shown_what_waits_and_not_what_was_answered(loop: Loop) -> None:
     _trust(loop)
     update_suggestions(loop.project.settings, loop.log, now=NOW)
-    (shown,) = load(str(loop.project.home))
+    (shown,) = load_suggestions(str(loop.project.home))
     assert (shown.id, shown.session, shown.turn, shown.date[:10]) == (PORT.id, f"session-{DAY}", "turn-1", DAY)
     loop.corrections.dismiss(PORT.id)
     update_suggestions(loop.project.settings, loop.log, now=NOW)
-    assert load(str(loop.project.home)) == []
+    assert load_suggestions(str(loop.project.home)) == []

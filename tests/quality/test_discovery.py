@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.quality import Closing, Discovery, QualityTurn
-from knowbound.kms.changes import Correction
+from knowbound.kms.index.database import Correction
 from knowbound.quality.rollup import DISMISS, discoveries, discovery_rate, is_resolved
 from knowbound.stats.rate import Rate
 from tests.quality.examples import item, turn

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from knowbound.core.item import Item
 from knowbound.core.quality import DayRollup, ItemVerdict, Metric, QualityScores
 from knowbound.injection.log import InjectedItem, InjectionRecord
-from knowbound.kms.search.ranking import RANKER, FoundItem
+from knowbound.kms.index.ranking import RANKER, FoundItem
 from knowbound.quality.rollout.replay import LoggedPool, compare_rankings, logged_pools
 from knowbound.stats.rate import Mean, Rate
 from knowbound.stats.rollout import Ranker, Ranking, ReplayVerdict, TurnPair, is_worse, metric_change

@@ -32,7 +32,7 @@ from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import MeasuredMetric, gate
 from knowbound.stats.quality import day_before
 from knowbound.stats.rollout import CriterionName, CriterionState, EventKind, RolloutStatus
-from knowbound.store.calibrations import TurnJudgeCalibration, keep_turn_judge_calibrations
+from knowbound.store.judges import TurnJudgeCalibration, keep_turn_judge_calibrations
 from tests.quality.measured_project import TODAY, MeasuredProject, logged, turn
 
 PORT = Item("k-port", "The orders service listens on port 8080.", confidence=0.8)

@@ -16,7 +16,7 @@ from knowbound.judge.turns import TurnVerdicts
 from knowbound.kms.quality_log import SqliteQualityLog
 from knowbound.quality import queue
 from knowbound.quality.scoring import Scorer
-from knowbound.store.forgotten import Forgotten
+from knowbound.store.retention import Forgotten
 from tests.hook_project import PORT, PROMPT, Project
 from tests.transcripts import SESSION, Transcript
 

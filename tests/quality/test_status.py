@@ -19,7 +19,7 @@ from knowbound.report.quality.status import render_quality
 from knowbound.stats.calibration import Pair, calibrate
 from knowbound.stats.judge_gate import MeasuredMetric, gate
 from knowbound.stats.quality import MetricStatus, QualityMetric, TargetState, day_before
-from knowbound.store.calibrations import TurnJudgeCalibration, keep_turn_judge_calibrations
+from knowbound.store.judges import TurnJudgeCalibration, keep_turn_judge_calibrations
 from knowbound.text.clock import utc_now
 from tests.quality.measured_project import TODAY, MeasuredProject, logged, turn
 

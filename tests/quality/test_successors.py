@@ -18,7 +18,7 @@ from knowbound.kms.validation import ItemEdit, NewItem
 from knowbound.quality.corrections import Corrections
 from knowbound.quality.rollup import roll_up
 from knowbound.review.fixing import apply_fix
-from knowbound.store.screens import Fix
+from knowbound.store.decisions import Fix
 from tests.quality.measured_project import MeasuredProject, logged, turn
 
 DAY = "2026-11-16"

@@ -20,7 +20,7 @@ from knowbound.kms.validation import NewItem
 from knowbound.patching import FilePatch, moved_to
 from knowbound.review.fixing import known_fixes
 from knowbound.review.review import Reviewed, review
-from knowbound.store.screens import FixState, Screens
+from knowbound.store.decisions import FixState, Screens
 from tests.lessons.shop import Shop
 from tests.review.conftest import WRONG, looks_in_the_wrong_folder
 from tests.services import until

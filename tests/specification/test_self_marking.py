@@ -11,7 +11,7 @@ from knowbound.core.bundle import SELF_MARKING, is_ours
 from knowbound.gaps.signals import explicit_markers
 from knowbound.injection.hook_settings import HookSettings, load
 from knowbound.injection.prompt import HookPrompt
-from knowbound.injection.store_index import start_of_session
+from knowbound.injection.session_start import start_of_session
 from tests import warm_process
 from tests.transcripts import Transcript
 

@@ -9,7 +9,7 @@ import pytest
 
 from knowbound.core.lesson import Applied, CheckKind, Lesson, LessonKind, LessonStatus, TreeCheck
 from knowbound.store.accepted_lessons import AcceptedCheck, AcceptedLesson, lessons_naming
-from knowbound.store.lessons import KeptLessons
+from knowbound.store.decisions import KeptLessons
 
 LESSON = Lesson(
     id="1a2b3c4d",

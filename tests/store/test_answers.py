@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.store.answers import ModelAnswers
 from knowbound.store.data_dir import FINDINGS
+from knowbound.store.judges import ModelAnswers
 
 
 @pytest.fixture

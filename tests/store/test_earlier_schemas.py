@@ -22,9 +22,9 @@ from knowbound.errors import StoreError
 from knowbound.injection.log import read_log
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.quality_log import SqliteQualityLog
-from knowbound.store.answers import ModelAnswers
 from knowbound.store.database import Database, newest_schema
 from knowbound.store.evaluations import Evaluations
+from knowbound.store.judges import ModelAnswers
 from tests.stores import items_of
 
 EARLIER = Path(__file__).parent / "earlier"

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
-from knowbound.store.answers import FILE, CallCounter, used_today
+from knowbound.store.judges import FILE, CallCounter, used_today
 from knowbound.user_files import state_folder
 
 

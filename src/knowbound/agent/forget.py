@@ -1,6 +1,6 @@
 """`forget` from beginning to end: select, erase from every store, and prove it by a search of what is left.
 
-The list of forgotten sessions is written first (`store/forgotten.py`), so that nothing comes back while the rest is
+The list of forgotten sessions is written first (`store/retention.py`), so that nothing comes back while the rest is
 erased; the next call finishes a call that was killed.
 """
 
@@ -24,17 +24,15 @@ from knowbound.errors import InputError, StoreError
 from knowbound.evals.knowledge import knowledge_globs
 from knowbound.evals.variants import Copies
 from knowbound.files import Walk
-from knowbound.injection import shown_suggestions
-from knowbound.injection.contexts import FOLDER as CONTEXTS
-from knowbound.injection.contexts import name_of
 from knowbound.injection.late import context_of_file
 from knowbound.injection.log import tidy
+from knowbound.injection.prompt import CONTEXTS, context_file_name
+from knowbound.injection.session_start import SUGGESTIONS_FILE, keep_suggestions, load_suggestions
 from knowbound.judge.labels import LABEL_FILES
+from knowbound.kms.changes import write_lock
 from knowbound.kms.opening import open_shared_log
 from knowbound.kms.quality_log import DISCOVERY, LOG, KeptDocument
-from knowbound.kms.store_writer import write_lock
 from knowbound.store import data_dir
-from knowbound.store.calibrations import HEDGING_FILE, TURNS_FILE
 from knowbound.store.database import Database
 from knowbound.store.erasing import (
     Erased,
@@ -46,7 +44,8 @@ from knowbound.store.erasing import (
     task_of,
     texts_in,
 )
-from knowbound.store.forgotten import Forgotten, blank_lines, load_forgotten, sessions_in
+from knowbound.store.judges import HEDGING_FILE, TURNS_FILE
+from knowbound.store.retention import Forgotten, blank_lines, load_forgotten, sessions_in
 from knowbound.text.clock import utc_now
 from knowbound.user_files import PRIVATE_FILE, state_folder
 
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
 # Files about the whole project: the index of its source tree, the hook's settings, the suggestions that sessions start
 # with, decided proposals, figures about judges, the demo.
 _CODEBASE = tuple(f"{data_dir.CODEBASE}{ending}" for ending in ("", "-wal", "-shm"))
-_CACHES = (*_CODEBASE, "hook.json", shown_suggestions.FILE, "drafts.json", HEDGING_FILE, TURNS_FILE, "demo")
+_CACHES = (*_CODEBASE, "hook.json", SUGGESTIONS_FILE, "drafts.json", HEDGING_FILE, TURNS_FILE, "demo")
 _DAY_LOGS = (data_dir.INJECTIONS, data_dir.RESCUES, data_dir.ENDED, data_dir.STOP_CHECKS)
 
 
@@ -114,7 +113,7 @@ def forget(selection: Selection, settings: Settings, *, is_preview: bool = False
         proof = None
         if not is_preview:
             # The ids are also names of files. Whatever we write is below the data folder or these two.
-            searched = {*erased.texts, *sessions, *(name_of(id_) for id_ in sessions)}
+            searched = {*erased.texts, *sessions, *(context_file_name(id_) for id_ in sessions)}
             places = [home, Path(state_folder()), Copies(home, home, ()).folder("this").parents[1]]
             documents = _shared_documents(shared, scope) if shared else ()
             proof = search_for(searched, places, _remaining_records(home), documents)
@@ -204,12 +203,12 @@ class _FileEraser:
         """Erase suggestions that quote a forgotten session."""
         if self._is_whole:
             return  # the whole file is erased
-        shown, has_record = shown_suggestions.load(str(self._home)), self._scope.has_record
+        shown, has_record = load_suggestions(str(self._home)), self._scope.has_record
         in_scope = [quote for quote in shown if quote.session and has_record(quote.date, quote.session)]
         for quote in in_scope:
-            self._erased.add(shown_suggestions.FILE, 1, quote.session, quote.draft)
+            self._erased.add(SUGGESTIONS_FILE, 1, quote.session, quote.draft)
         if in_scope and not self._is_preview:
-            shown_suggestions.keep(str(self._home), [quote for quote in shown if quote not in in_scope])
+            keep_suggestions(str(self._home), [quote for quote in shown if quote not in in_scope])
 
     def erase_run_folders(self) -> None:
         """Erase prompts, outputs and traces of evaluations, and the copies that their agents worked in."""

@@ -16,10 +16,10 @@ from knowbound.agent.background import FAILED, SYNC, settings_for
 from knowbound.config import Settings
 from knowbound.errors import KnowboundError, StoreError
 from knowbound.kms.backends.protocol import Backend
+from knowbound.kms.changes import write_lock
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.freshness import freshness_of, note_current, note_failure
 from knowbound.kms.opening import open_backend, open_index, open_knowledge_store
-from knowbound.kms.store_writer import write_lock
 
 IDLE_SECONDS = 20 * 60.0
 _SETTINGS_SECONDS = 60.0  # how often the config is read again

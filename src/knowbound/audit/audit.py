@@ -23,9 +23,8 @@ from knowbound.gaps.stored import Filters
 from knowbound.judge.choice import may_see
 from knowbound.kms.team_results import AUDITED, publish, taken_over
 from knowbound.report.answers import AuditReport, Shares
-from knowbound.store.forgotten import load_forgotten
 from knowbound.store.observed import Audited, Observed
-from knowbound.store.retention import keep_bounded
+from knowbound.store.retention import keep_bounded, load_forgotten
 from knowbound.text.clock import utc_now
 from knowbound.text.printable import counted
 from knowbound.traces.corpus import scan

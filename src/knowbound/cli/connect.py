@@ -62,7 +62,7 @@ def install_command(
     from knowbound.agent.install.changes import apply, installed_files, local_files, plan_install
     from knowbound.agent.install.clients import DEFAULT_SCOPE, entries, settings_files, wants_late
     from knowbound.config import load
-    from knowbound.injection.shadow import switch
+    from knowbound.injection.hook_settings import switch_shadow
 
     scope = scope or DEFAULT_SCOPE
     project = _project_of(root)
@@ -82,12 +82,12 @@ def install_command(
     changes = plan_install(files, our_entries, replaced)
     if not changes:
         note_late_hook(agent, is_installed=late and bool(our_entries.tool_hooks))
-        switch(is_on=in_shadow)
+        switch_shadow(is_on=in_shadow)
         echo(say("Nothing to do: knowbound is installed in {} ({}).", agent, scope_words))
         return
     explanation = _SHADOW if in_shadow else _LIVE
     _confirm_changes(changes, yes, say("Install into {} ({})?", agent, scope_words), explanation)
-    switch(is_on=in_shadow)  # before the hooks are there
+    switch_shadow(is_on=in_shadow)  # before the hooks are there
     apply(changes)
     note_late_hook(agent, is_installed=late and bool(our_entries.tool_hooks))
     echo(say("Installed in {} ({}). To undo: knowbound uninstall {} --scope {}", agent, scope_words, agent, scope))
@@ -132,10 +132,10 @@ def uninstall_command(
 
 def _ask_for_shadow(yes: bool) -> bool:
     """Ask which way to start; a shadow that is on goes on. Without a terminal items are injected at once."""
-    from knowbound.injection.shadow import is_switched_on
+    from knowbound.injection.hook_settings import shadow_is_on
 
-    if is_switched_on() or yes or not os.isatty(0):
-        return is_switched_on()
+    if shadow_is_on() or yes or not os.isatty(0):
+        return shadow_is_on()
     words = "Start by injecting at once (live), or record only what would be injected and look at ten first (shadow)?"
     return str(click.prompt(say(words), type=click.Choice(("live", "shadow")), default="live")) == "shadow"
 

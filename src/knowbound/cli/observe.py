@@ -66,7 +66,7 @@ def with_lessons(report: ObserveReport, settings: Settings) -> ObserveReport:
     """Add to each topic the line that `learn` proposes for it."""
     from msgspec.structs import replace
 
-    from knowbound.store.lessons import with_proposed
+    from knowbound.store.decisions import with_proposed
 
     return replace(report, topics=with_proposed(report.topics, settings.home))
 

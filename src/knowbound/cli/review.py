@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.core.lesson import Action
     from knowbound.review.review import Reviewed
-    from knowbound.store.screens import DecidedFix, Fix
+    from knowbound.store.decisions import DecidedFix, Fix
 
 
 @verb("review")
@@ -258,7 +258,7 @@ def _show(fix: Fix) -> None:
 
 def _undo(id_: str, decided: dict[str, DecidedFix], settings: Settings, yes: bool) -> None:
     from knowbound.review.fixing import undo_fix, undo_of
-    from knowbound.store.screens import FixState
+    from knowbound.store.decisions import FixState
 
     decided_fix = decided.get(id_)
     if decided_fix is None or decided_fix.state is not FixState.APPLIED:

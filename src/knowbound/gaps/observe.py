@@ -26,9 +26,8 @@ from knowbound.judge.registry import hedging_judge_version, why_hedges_off
 from knowbound.report.model import Incomplete, ObserveReport, Totals
 from knowbound.stats.figures import Coverage, HedgeJudging, Marking, Watermark, observed_hash
 from knowbound.stats.rate import Rate
-from knowbound.store.forgotten import NAME as FORGOTTEN
-from knowbound.store.forgotten import load_forgotten
 from knowbound.store.observed import FileRow, Observed, UnmanagedInjection, unmanaged_in
+from knowbound.store.retention import FORGOTTEN_FILE, load_forgotten
 from knowbound.text.clock import utc_now
 from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import FoundFile, knowledge_files, scan
@@ -152,7 +151,7 @@ def _without_forgotten(
         store.keep_files(FileRow(name, file.size, file.mtime_ns, problem="forgotten") for name, file in named)
         warnings.append(
             f"Files of forgotten sessions that were left out: {len(left_out)} (to read them again: remove "
-            f"{home / FORGOTTEN})"
+            f"{home / FORGOTTEN_FILE})"
         )
     return [file for file in files if file.path not in left_out]
 

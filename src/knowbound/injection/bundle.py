@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from knowbound.kms.search.ranking import FoundItem
+    from knowbound.kms.index.ranking import FoundItem
 
 MOST_CHARACTERS = 9_500  # above 10,000 (UTF-16 units) Claude Code and Codex put the text into a file instead
 MOST_OF_ONE = 1_200  # characters of one item; a longer item is cut and says so

@@ -24,8 +24,8 @@ from knowbound.injection import bundle, hook_settings
 from knowbound.injection.hook_settings import HookSettings
 from knowbound.injection.inject import choose_for_prompt
 from knowbound.injection.prompt import HookPrompt
+from knowbound.kms.index.ranking import RELEVANCE_FLOOR, rank, relevant
 from knowbound.kms.opening import open_index
-from knowbound.kms.search.ranking import RELEVANCE_FLOOR, rank, relevant
 from knowbound.report.quality.floor import FloorReport
 from knowbound.stats.floor import FloorTarget, Trial, calibrate_floor
 from knowbound.store.read_only import IndexRefusedError

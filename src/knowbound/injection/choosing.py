@@ -18,19 +18,17 @@ from typing import Any
 from knowbound.config import Settings, load
 from knowbound.injection import late
 from knowbound.injection.bundle import cleaned, compose
-from knowbound.injection.contexts import new_to_context
 from knowbound.injection.hook_settings import HookSettings
 from knowbound.injection.inject import item_row
 from knowbound.injection.log import CHOSE_LATER, FAILED
-from knowbound.injection.prompt import HookPrompt
+from knowbound.injection.prompt import HookPrompt, new_to_context
 from knowbound.injection.record import add_to_record
 from knowbound.judge.choice import is_named_for_choosing, may_see
 from knowbound.judge.choosing import Choosing, Chosen, choose
 from knowbound.judge.prompts import load_prompt
 from knowbound.judge.registry import asker_for
-from knowbound.kms.search.lexical import SPLIT_BY
-from knowbound.kms.search.ranking import FoundItem
-from knowbound.kms.search.retrieval import search
+from knowbound.kms.index.ranking import FoundItem
+from knowbound.kms.index.search import SPLIT_BY, search
 from knowbound.store.read_only import open_own_index
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.turns import TraceTurn, session_of, turns_in

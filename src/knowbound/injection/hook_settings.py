@@ -1,18 +1,35 @@
-"""The settings of the hook, from a cache.
+"""The settings of the hook, from a cache; and the switch of the shadow.
 
 Reading the config takes longer than searching the index, so its values are kept in `.knowbound/hook.json` for as long
 as neither the config files nor the environment change. config.py stays the only place that knows keys and defaults.
 The cache is sealed with the user's key: a checkout may bring a file of that name. Settings of the project that the user
 has not trusted count as not set.
+
+In shadow hooks choose and record as always, and nothing reaches the agent (`knowbound install AGENT --shadow`). The
+switch counts from the next hook run on.
+
+    ~/.local/state/knowbound/shadow    the switch, for every agent and project of the user
+    .knowbound/shadow.json             what a person said about choices of a project (quality/status.py)
+    .knowbound/live                    the person has started injecting in this project
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 
 from knowbound import __version__
-from knowbound.user_files import config_folder, is_sealed, make_file, policy_files, seal, state_folder
+from knowbound.user_files import (
+    config_folder,
+    is_sealed,
+    make_file,
+    make_folder,
+    policy_files,
+    seal,
+    state_folder,
+    state_places,
+)
 
 _CACHE = "hook.json"
 PREFIXES = (  # of the variables that the settings depend on
@@ -129,3 +146,45 @@ def _from_config(root: str) -> HookSettings:
         ranks=settings.quality_ranking,
         self_marking=settings.injection_self_marking,
     )
+
+
+# Shadow
+
+
+SHADOW = "shadow"  # outcome of a run, and its arm
+LIVE = "live"  # the file of a project
+_SWITCH_FILE = "shadow"
+_TIME_CHARACTERS = 40
+
+
+def is_shadowed(home: str) -> bool:
+    """Report whether nothing is injected in the project of this data folder."""
+    return shadow_is_on() and not os.path.exists(os.path.join(home, LIVE))
+
+
+def shadow_is_on() -> bool:
+    """Report whether the user started in shadow."""
+    return any(map(os.path.lexists, state_places(_SWITCH_FILE)))
+
+
+def shadow_since() -> str:
+    """Return when the shadow began; "" if it is off, or nobody knows."""
+    for path in filter(os.path.lexists, state_places(_SWITCH_FILE)):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                found = file.read(_TIME_CHARACTERS).strip()
+        except OSError:
+            return ""
+        return found if found.isascii() and found.isprintable() else ""
+    return ""
+
+
+def switch_shadow(*, is_on: bool) -> None:
+    """Begin the shadow in every project, or end it. The time of the first beginning stays. Raises OSError."""
+    for path in state_places(_SWITCH_FILE):
+        if not is_on:
+            if os.path.lexists(path):
+                os.unlink(path)
+        elif not os.path.lexists(path):
+            make_folder(os.path.dirname(path))
+            make_file(path, time.strftime("%Y-%m-%dT%H:%M:%SZ\n", time.gmtime()).encode())

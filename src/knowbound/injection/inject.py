@@ -12,9 +12,9 @@ import os
 import time
 
 from knowbound.injection import bundle
-from knowbound.injection.contexts import item_key, new_to_context
+from knowbound.injection.prompt import item_key, new_to_context
 from knowbound.injection.record import EXCERPT
-from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem, quality_is_on, relevant
+from knowbound.kms.index.ranking import RANKER, RELEVANCE_FLOOR, FoundItem, quality_is_on, relevant
 from knowbound.store.data_dir import INDEX
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_own_index
 from knowbound.user_files import make_file, make_folder
@@ -93,8 +93,7 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> 
     nothing = Choice(bundle.Bundle("", []), [], floor=floor, budget=budget)
     if not prompt.text.strip() or not os.path.exists(os.path.join(home, INDEX)):
         return nothing
-    from knowbound.kms.search.lexical import SPLIT_BY  # noqa: PLC0415  # not needed where there is no store
-    from knowbound.kms.search.retrieval import POOL, search  # noqa: PLC0415
+    from knowbound.kms.index.search import POOL, SPLIT_BY, search  # noqa: PLC0415  # not needed without a store
 
     seconds = settings.time_limit_ms / 1000
     index = open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=seconds, split_by=SPLIT_BY)

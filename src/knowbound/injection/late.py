@@ -15,8 +15,7 @@ import json
 import os
 import time
 
-from knowbound.injection import contexts
-from knowbound.injection.contexts import name_of
+from knowbound.injection.prompt import context_file_name, item_key, keys_of_context, new_to_context, remember_keys
 from knowbound.injection.record import add_to_record
 from knowbound.store.data_dir import LATE, RESCUES
 from knowbound.user_files import make_file, make_folder
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from knowbound.injection.prompt import HookPrompt
-    from knowbound.kms.search.ranking import FoundItem
+    from knowbound.kms.index.ranking import FoundItem
 
 ITEMS, RESCUE = "items", "rescue"  # kinds: items that a model chose for a prompt; the place that a miss meant
 _KINDS = (ITEMS, RESCUE)
@@ -56,7 +55,7 @@ def keep(home: str, context: str, turn: str, answer: LateAnswer) -> None:
         raise OSError(errno.ELOOP, "the folder is a link", folder)
     make_folder(folder)
     for name in os.listdir(folder):
-        if name.split(_SEPARATOR)[::2] == [name_of(context), answer.kind]:  # whatever its turn
+        if name.split(_SEPARATOR)[::2] == [context_file_name(context), answer.kind]:  # whatever its turn
             other = _read(os.path.join(folder, name))
             if other is not None and other.asked > answer.asked:
                 return
@@ -91,7 +90,7 @@ def _deliver_items(
     """Record the delivery of chosen items, and return the bundle of those that are new to the context."""
     from knowbound.injection.bundle import compose  # noqa: PLC0415
 
-    items = contexts.new_to_context(home, prompt.context, [_item_from_json(row) for row in choice.items])
+    items = new_to_context(home, prompt.context, [_item_from_json(row) for row in choice.items])
     bundle = compose(items, budget=choice.budget)
     if not bundle.items:
         return ""
@@ -99,7 +98,7 @@ def _deliver_items(
     add_to_record(home, choice.record, fields | ({"late_after_edit": True} if is_after_edit else {}))
 
     def sent() -> None:
-        contexts.remember(home, prompt.context, [contexts.item_key(item) for item in bundle.items])
+        remember_keys(home, prompt.context, [item_key(item) for item in bundle.items])
         add_to_record(home, choice.record, {"late_delivered": True})
 
     later.append(sent)
@@ -115,7 +114,7 @@ def item_to_json(item: FoundItem) -> dict[str, Any]:
 
 
 def _item_from_json(row: dict[str, Any]) -> FoundItem:
-    from knowbound.kms.search.ranking import FoundItem  # noqa: PLC0415
+    from knowbound.kms.index.ranking import FoundItem  # noqa: PLC0415
 
     item = FoundItem(*row["row"], **row["named"])
     item.rank, item.score = row["rank"], row["score"]
@@ -124,14 +123,14 @@ def _item_from_json(row: dict[str, Any]) -> FoundItem:
 
 def _deliver_rescue(home: str, prompt: HookPrompt, answer: LateAnswer, later: list[Callable[[], None]]) -> str:
     """Record the delivery of a rescue, and return its text; "" if the context has its places."""
-    if set(answer.keys) <= contexts.keys_of(home, prompt.context):
+    if set(answer.keys) <= keys_of_context(home, prompt.context):
         return ""
     now = time.time()
     at = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03}Z"
     add_to_record(home, answer.record, {"late_at": at, "late_ms": round((now - answer.asked) * 1000)}, RESCUES)
 
     def sent() -> None:
-        contexts.remember(home, prompt.context, answer.keys)
+        remember_keys(home, prompt.context, answer.keys)
         add_to_record(home, answer.record, {"delivered": True}, RESCUES)
 
     later.append(sent)
@@ -142,7 +141,7 @@ def is_forgotten(home: str, session: str) -> bool:
     """Report whether the session was forgotten while a model was asked."""
     from pathlib import Path  # noqa: PLC0415
 
-    from knowbound.store.forgotten import load_forgotten  # noqa: PLC0415
+    from knowbound.store.retention import load_forgotten  # noqa: PLC0415
 
     forgotten = load_forgotten(Path(home))
     return bool(forgotten and forgotten.has_session(session))
@@ -181,4 +180,4 @@ def _remove(path: str) -> bool:
 
 def _file(home: str, context: str, turn: str, kind: str) -> str:
     checksum = binascii.crc32(turn.encode("utf-8", "surrogatepass"))
-    return os.path.join(home, LATE, _SEPARATOR.join((name_of(context), f"{checksum:08x}", kind)))
+    return os.path.join(home, LATE, _SEPARATOR.join((context_file_name(context), f"{checksum:08x}", kind)))

@@ -17,9 +17,9 @@ from typing import Any
 
 import msgspec
 
-from knowbound.injection import contexts
+from knowbound.injection.prompt import CONTEXTS
 from knowbound.store.data_dir import ENDED, INJECTIONS, LATE, RESCUES, day_files
-from knowbound.store.forgotten import blank_lines, load_forgotten, sessions_in
+from knowbound.store.retention import blank_lines, load_forgotten, sessions_in
 from knowbound.user_files import make_folder
 
 _BEGINNING = b'{"time":'  # start of every line; within a line its quotes are escaped
@@ -229,8 +229,8 @@ def _take_over_journals(home: Path) -> None:
 
 def _outdated_files(home: Path) -> Iterator[Path]:
     """Yield contexts without a recent injection, answers for turns that are over, and the contexts of 0.1.0."""
-    if not (home / contexts.FOLDER).is_symlink():
-        yield from (path for path in (home / contexts.FOLDER).glob("*") if _age_seconds(path) > _SILENT_SECONDS)
+    if not (home / CONTEXTS).is_symlink():
+        yield from (path for path in (home / CONTEXTS).glob("*") if _age_seconds(path) > _SILENT_SECONDS)
     if not (home / LATE).is_symlink():
         yield from (path for path in (home / LATE).glob("*") if _age_seconds(path) > _TURN_SECONDS)
     if not (home / _OLD_CONTEXTS).is_symlink():

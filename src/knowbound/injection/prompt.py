@@ -1,13 +1,25 @@
-"""The input of a hook: the prompt, and the session, agent and turn that it belongs to."""
+"""The input of a hook, and the contexts of agents: one file per context, one line for each text that the context got.
+
+    .knowbound/contexts/<session>    removed when the context is compacted or cleared
+
+A sub-agent has a context of its own. An item is known by its id and content: after an update it is new again. The index
+of the store is known by its whole text.
+"""
 
 from __future__ import annotations
 
+import binascii
 import os
+
+from knowbound.user_files import append
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from knowbound.kms.index.ranking import FoundItem
+
+CONTEXTS = "contexts"
 CONTEXT_IS_GONE = ("compact", "clear")  # values of SessionStart's `source`
 _SOURCES = ("startup", "resume", "fork", *CONTEXT_IS_GONE)  # other values are not kept: they could be anything
 _NOTICE = "<task-notification>"  # the start of Claude Code's notice that a background task has ended
@@ -67,3 +79,53 @@ def _agent(payload: Mapping[str, object], transcript: str) -> str:
 def _text(payload: Mapping[str, object], key: str) -> str:
     value = payload.get(key)
     return value if isinstance(value, str) else ""
+
+
+def new_to_context(home: str, context: str, items: list[FoundItem]) -> list[FoundItem]:
+    """Return the items that the context does not have in their current wording."""
+    known_keys = keys_of_context(home, context) if items and context else set()
+    return [item for item in items if item_key(item) not in known_keys]
+
+
+def remember_keys(home: str, context: str, keys: Iterable[str]) -> None:
+    """Note that the context has what these keys name."""
+    append(_context_file(home, context), "".join(f"{key}\n" for key in keys).encode("utf-8", "replace"))
+
+
+def item_key(item: FoundItem) -> str:
+    """Return the key of an item in its current wording."""
+    return f"{item.id} {item.content_sha}"
+
+
+def checksum_key(kind: str, text: str) -> str:
+    """Return a key for a text that is known by its checksum."""
+    return f"{kind} {binascii.crc32(text.encode('utf-8', 'replace')):08x}"
+
+
+def forget_context(home: str, context: str) -> None:
+    """Forget a context that was compacted or cleared: its items may be injected again."""
+    try:
+        os.unlink(_context_file(home, context))
+    except FileNotFoundError:
+        return
+
+
+def context_file_name(context: str) -> str:
+    """Return a file name for the context, also for an id that is no plain name."""
+    if context.isascii() and context.replace("-", "").replace("_", "").isalnum() and len(context) <= 100:
+        return context
+    data = context.encode("utf-8", "surrogatepass")
+    return f"{data[:80].hex()}.{binascii.crc32(data):08x}"  # hashlib costs 10 ms
+
+
+def keys_of_context(home: str, context: str) -> set[str]:
+    """Return all keys of the context."""
+    try:
+        with open(_context_file(home, context), encoding="utf-8", errors="replace") as lines:
+            return set(lines.read().splitlines())
+    except FileNotFoundError:
+        return set()
+
+
+def _context_file(home: str, context: str) -> str:
+    return os.path.join(home, CONTEXTS, context_file_name(context))

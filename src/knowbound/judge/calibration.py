@@ -59,7 +59,7 @@ from knowbound.stats.judge_gate import (
 )
 from knowbound.stats.printing import percent
 from knowbound.stats.rate import Rate
-from knowbound.store.calibrations import (
+from knowbound.store.judges import (
     ENOUGH,
     FALSE_LIMIT,
     HedgingCalibration,

@@ -20,7 +20,7 @@ from knowbound.judge.names import FORMS, PROVIDERS, RULES, JudgeName, JudgeOptio
 from knowbound.process import find_client
 from knowbound.stats.judge_gate import GateState
 from knowbound.stats.printing import percent
-from knowbound.store.calibrations import FALSE_LIMIT, hedging_calibration, turn_judge_calibration
+from knowbound.store.judges import FALSE_LIMIT, hedging_calibration, turn_judge_calibration
 
 if TYPE_CHECKING:
     from knowbound.judge.hedging.verdict import HedgingJudge
@@ -49,7 +49,7 @@ def asker_for(
     options = JudgeOptions.of(settings)
     if not judge.costs:
         return asker_of(judge, options)
-    from knowbound.store.answers import CallCounter, ModelAnswers  # noqa: PLC0415
+    from knowbound.store.judges import CallCounter, ModelAnswers  # noqa: PLC0415
 
     is_agent, project = judge.provider is Provider.AGENT, str(settings.root)
     answers = ModelAnswers(settings.home, settings.model_keep_days) if keep or is_agent else None

@@ -19,7 +19,7 @@ from knowbound.core.item import Anchor, Flag, FlagKind, Item, Relationship, cont
 from knowbound.errors import InputError
 from knowbound.kms import validation
 from knowbound.kms.backends.protocol import Backend, pages
-from knowbound.kms.changes import Correction, ItemChange
+from knowbound.kms.changes import ItemChange, StoreWriter, retried
 from knowbound.kms.corrections import (
     Chains,
     ItemCopies,
@@ -33,7 +33,7 @@ from knowbound.kms.corrections import (
     stored_items,
     unflagged,
 )
-from knowbound.kms.index.database import Index, Synced
+from knowbound.kms.index.database import Correction, Index, Synced
 from knowbound.kms.index.entry import effective_of, with_effective
 from knowbound.kms.refusals import (
     NearCopy,
@@ -44,7 +44,6 @@ from knowbound.kms.refusals import (
     near_duplicates,
     quoted,
 )
-from knowbound.kms.store_writer import StoreWriter, retried
 from knowbound.kms.validation import ItemEdit, NewItem
 
 _STEP_ITEMS = 500  # written at once

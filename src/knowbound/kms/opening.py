@@ -17,11 +17,11 @@ from knowbound.config import Settings
 from knowbound.core.item import FlagKind, Item
 from knowbound.errors import InputError, StoreError
 from knowbound.kms.backends.protocol import Backend
+from knowbound.kms.changes import write_lock
 from knowbound.kms.corrections import is_same_call
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
 from knowbound.kms.quality_log import QualityLog, SqliteQualityLog
-from knowbound.kms.store_writer import write_lock
 from knowbound.store.data_dir import INDEX
 from knowbound.store.marking import name_of
 

@@ -30,7 +30,7 @@ from knowbound.kms.backends.protocol import Backend
 from knowbound.kms.corrections import Chains, ItemCopies, end_of_chain
 from knowbound.kms.index.codes import nearest_of
 from knowbound.kms.index.database import Index, SupersededRow
-from knowbound.kms.search.retrieval import search
+from knowbound.kms.index.search import search
 from knowbound.text.embedding import code_of, embed, plain_words, similarity
 from knowbound.text.english import STOP_WORDS, stem
 from knowbound.text.printable import short_line

@@ -19,7 +19,7 @@ from knowbound.core.statement import LINT_VERSION, CheckedStatement, Truth
 from knowbound.errors import InputError
 from knowbound.files import is_inside
 from knowbound.store.data_dir import INDEX
-from knowbound.store.screens import Screens
+from knowbound.store.decisions import Screens
 from knowbound.text.digest import digest_of
 
 if TYPE_CHECKING:

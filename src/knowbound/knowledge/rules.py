@@ -31,8 +31,8 @@ from knowbound.knowledge.lint import knowledge_files, loaded_files
 from knowbound.knowledge.rule_questions import AskedSession, ask_sessions, which_are_rules
 from knowbound.knowledge.statements import is_rule, lines_of
 from knowbound.report.model import ObserveReport
+from knowbound.store.decisions import Screens
 from knowbound.store.observed import Observed
-from knowbound.store.screens import Screens
 from knowbound.text.digest import digest_of
 from knowbound.traces.activity import ActivityRecord, RecordKind, SessionActivity, activity_of
 from knowbound.traces.corpus import SessionFiles

@@ -19,7 +19,7 @@ from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.validation import NewItem
 from knowbound.lessons.proposing import within_budget
 from knowbound.patching import FilePatch, read_below
-from knowbound.store.lessons import KeptLessons
+from knowbound.store.decisions import KeptLessons
 from knowbound.text.clock import utc_now
 
 BEGIN = "<!-- knowbound lessons: begin (written by `knowbound fix`) -->"

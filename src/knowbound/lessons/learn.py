@@ -26,7 +26,7 @@ from knowbound.lessons.material import MATERIAL_VERSION, Corpus, Material, Sessi
 from knowbound.lessons.proposing import lessons_of, within_budget
 from knowbound.lessons.verifying import Tree
 from knowbound.report.model import ObserveReport
-from knowbound.store.lessons import KeptLessons, MaterialRow
+from knowbound.store.decisions import KeptLessons, MaterialRow
 from knowbound.store.observed import Observed
 from knowbound.text.clock import utc_now
 from knowbound.traces.sessions import Lens, Progress, SessionToRead, SharedEvents

@@ -24,7 +24,7 @@ from knowbound.lessons.kept import BY_AGENT
 from knowbound.lessons.locations import locations
 from knowbound.lessons.material import Corpus, LessonProposal, Material, first_of_each
 from knowbound.lessons.verifying import Tree, verify
-from knowbound.store.lessons import KeptLessons
+from knowbound.store.decisions import KeptLessons
 from knowbound.text.clock import utc_now
 from knowbound.text.printable import printable_line
 from knowbound.text.redact import redact

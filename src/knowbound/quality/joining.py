@@ -27,10 +27,10 @@ from knowbound.core.quality import (
     TurnEnding,
 )
 from knowbound.core.trace import LOOKUPS, MISSES, Injection, Outcome, ToolCall
+from knowbound.injection.hook_settings import SHADOW
 from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord
-from knowbound.injection.shadow import SHADOW
+from knowbound.kms.index.ranking import RANKER, FoundItem, relevant
 from knowbound.kms.pieces import Piece, split
-from knowbound.kms.search.ranking import RANKER, FoundItem, relevant
 from knowbound.quality.ended import INTERRUPT, STOP_FAILURE, answer_sum
 from knowbound.quality.queue import EndedRecord
 from knowbound.store.observed import KNOWLEDGE_SOURCES

@@ -41,9 +41,9 @@ from knowbound.core.quality import (
     SuggestionDecision,
     TurnEnding,
 )
+from knowbound.injection.hook_settings import SHADOW
 from knowbound.injection.inject import HELD_OUT
-from knowbound.injection.shadow import SHADOW
-from knowbound.kms.changes import Correction
+from knowbound.kms.index.database import Correction
 from knowbound.kms.quality_log import LoggedDay, QualityLog
 from knowbound.stats.rate import Rate
 from knowbound.stats.rollout import RolloutEvent, scores_by_day, scores_by_turns

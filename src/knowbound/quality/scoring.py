@@ -31,8 +31,8 @@ from knowbound.quality.rollout.progress import Rollout
 from knowbound.quality.rollup import RolledUp, roll_up
 from knowbound.quality.suggesting import update_suggestions
 from knowbound.store.data_dir import INDEX
-from knowbound.store.forgotten import load_forgotten
 from knowbound.store.read_only import open_read_only
+from knowbound.store.retention import load_forgotten
 from knowbound.text.clock import utc_now
 
 _WAIT_SECONDS = 20.0  # for a writer of the index

@@ -19,7 +19,7 @@ from knowbound.config import Settings
 from knowbound.core.item import FlagKind, Item
 from knowbound.core.quality import Closing, Counts, DayRollup, Discovery, LoggedItem, QualityTurn
 from knowbound.errors import InputError
-from knowbound.injection import shadow
+from knowbound.injection.hook_settings import LIVE, SHADOW, is_shadowed, shadow_is_on, shadow_since
 from knowbound.injection.inject import HELD_OUT, INJECTED
 from knowbound.injection.log import read_log
 from knowbound.judge.calibration import judge_worth
@@ -257,8 +257,9 @@ def _arm_turn(turn: QualityTurn) -> ArmTurn:
 
 # ---- choices in shadow: a person accepts or rejects them before anything reaches an agent
 
-# Hooks in shadow record their choices (injection/shadow.py), and the judge scores them like any other; they count in
-# figures of their own. A person looks at ten. A rejected item is held back; after ten answers injecting may start.
+# Hooks in shadow record their choices (injection/hook_settings.py), and the judge scores them like any other; they
+# count in figures of their own. A person looks at ten. A rejected item is held back; after ten answers injecting may
+# start.
 
 _SHADOW_FILE = "shadow.json"  # in the data folder
 _SHOWN_CONTENT = 300  # that are shown
@@ -267,7 +268,7 @@ _SHOWN_CONTENT = 300  # that are shown
 def shadow_status(settings: Settings, days: Sequence[DayRollup] = ()) -> ShadowStatus | None:
     """Return the shadow of the project; None if the user never started in shadow."""
     home = str(settings.home)
-    if not shadow.is_switched_on():
+    if not shadow_is_on():
         return None
     accepted_by_key = _shadow_answers(settings.home)
     choices = [
@@ -280,11 +281,11 @@ def shadow_status(settings: Settings, days: Sequence[DayRollup] = ()) -> ShadowS
             accepted=accepted_by_key.get(f"{record.id[:6]}-{number}"),
         )
         for record in reversed(read_log(settings.home).records)
-        if record.arm == shadow.SHADOW
+        if record.arm == SHADOW
         for number, item in enumerate(record.items, 1)
     ]
     counts = sum((day.shadow for day in days), Counts())
-    return ShadowStatus(shadow.is_on(home), shadow.since(), tuple(choices), counts)
+    return ShadowStatus(is_shadowed(home), shadow_since(), tuple(choices), counts)
 
 
 def to_look_at(status: ShadowStatus) -> list[ShadowChoice]:
@@ -322,7 +323,7 @@ def start_injecting(settings: Settings) -> None:
     if status.left:
         words = f"{status.answered} of {TO_LOOK_AT} choices were accepted or rejected."
         raise InputError("shadow-unseen", f"{words} Nothing was changed. Try: knowbound quality shadow")
-    make_file(str(settings.home / shadow.LIVE), f"{utc_now()}\n".encode())
+    make_file(str(settings.home / LIVE), f"{utc_now()}\n".encode())
 
 
 def _status_in_shadow(settings: Settings) -> ShadowStatus:

@@ -20,8 +20,13 @@ from knowbound.config import Settings
 from knowbound.core.item import FlagKind
 from knowbound.core.quality import Suggestion, SuggestionDecision
 from knowbound.errors import StoreError
-from knowbound.injection import shown_suggestions
-from knowbound.injection.shown_suggestions import MOST_KEPT, MOST_OF_A_TEXT, ShownSuggestion
+from knowbound.injection.session_start import (
+    MOST_KEPT,
+    MOST_OF_A_TEXT,
+    SUGGESTIONS_FILE,
+    ShownSuggestion,
+    keep_suggestions,
+)
 from knowbound.judge.calibration import is_trusted
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import hold_back, open_index, open_knowledge_store, open_quality_log
@@ -86,9 +91,9 @@ def show(settings: Settings, log: QualityLog, index: Index) -> None:
     """Have the next sessions start with what waits for an answer now."""
     rows = [_shown(suggestion) for suggestion in for_sessions(settings, log, index)[:MOST_KEPT]]
     try:
-        shown_suggestions.keep(str(settings.home), rows)
+        keep_suggestions(str(settings.home), rows)
     except OSError as error:
-        place = settings.home / shown_suggestions.FILE
+        place = settings.home / SUGGESTIONS_FILE
         raise StoreError("store-unwritable", f"Cannot write {place}: {error.strerror or error}.") from error
 
 

@@ -31,7 +31,7 @@ from knowbound.lessons.proposing import clean_line
 from knowbound.patching import FilePatch, read_below
 from knowbound.report.knowledge import RuleSummary, summaries
 from knowbound.review.proposing import Proposed, diff_of
-from knowbound.store.screens import Fix
+from knowbound.store.decisions import Fix
 
 SETTINGS = ".claude/settings.json"
 _LEAST_SESSIONS = 2  # sessions that broke a rule

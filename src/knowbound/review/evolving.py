@@ -27,8 +27,8 @@ from knowbound.judge.prompts import load_prompt
 from knowbound.patching import FilePatch, read_below
 from knowbound.report.evals.comparison import verdict_words
 from knowbound.stats.evaluation import Evaluation, Origin, SampleCause
+from knowbound.store.decisions import Fix
 from knowbound.store.evaluations import Evaluations
-from knowbound.store.screens import Fix
 from knowbound.text.digest import digest_of
 from knowbound.text.printable import estimated_tokens
 from knowbound.text.redact import redact

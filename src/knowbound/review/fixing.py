@@ -24,8 +24,7 @@ from knowbound.lessons.applying import decide, mark_written
 from knowbound.patching import FilePatch, check_patches, moved_to, read_below, write_patches
 from knowbound.review.proposing import line_fix
 from knowbound.review.review import SCREEN, Reviewed
-from knowbound.store.lessons import KeptLessons
-from knowbound.store.screens import DecidedFix, Fix, FixState, Screens
+from knowbound.store.decisions import DecidedFix, Fix, FixState, KeptLessons, Screens
 from knowbound.text.clock import utc_now
 from knowbound.user_files import PRIVATE_FILE, make_folder
 

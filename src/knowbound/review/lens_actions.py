@@ -30,10 +30,10 @@ from knowbound.report.words import place_words
 from knowbound.review.proposing import Proposed, diff_of
 from knowbound.stats.evaluation import Cause, Evaluation, Origin, SampleCause, SampleRun
 from knowbound.store.data_dir import INDEX
+from knowbound.store.decisions import Fix
 from knowbound.store.evaluations import Evaluations
 from knowbound.store.listing import SqliteResults
 from knowbound.store.observed import Audited
-from knowbound.store.screens import Fix
 from knowbound.text.markdown import sections_of
 from knowbound.text.printable import short_line, whole_words
 

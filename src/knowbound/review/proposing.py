@@ -33,7 +33,7 @@ from knowbound.lessons.kept import failed_commands, failed_lookups
 from knowbound.lessons.learn import Learned
 from knowbound.lessons.material import Corpus
 from knowbound.patching import FilePatch, read_below
-from knowbound.store.screens import Fix
+from knowbound.store.decisions import Fix
 
 _EXAMPLES = 5
 _PATHS = (StatementKind.PATH, StatementKind.LAYOUT, StatementKind.LINK)

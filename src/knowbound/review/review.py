@@ -34,8 +34,7 @@ from knowbound.report.model import ReviewFigures
 from knowbound.review.enforcing import code_spans, enforce_actions
 from knowbound.review.lens_actions import evaluation_actions, newest_evaluation_id, supersede_actions, verify_actions
 from knowbound.review.proposing import Proposed, proposed_actions, rank
-from knowbound.store.lessons import KeptLessons
-from knowbound.store.screens import DecidedFix, Fix, FixState, Screens
+from knowbound.store.decisions import DecidedFix, Fix, FixState, KeptLessons, Screens
 from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import scan
 from knowbound.traces.sessions import Progress, places_of_agents

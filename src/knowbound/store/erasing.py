@@ -26,12 +26,12 @@ from knowbound.core.quality import Discovery, QualityTurn, SuggestionAnswer
 from knowbound.core.signal import Findings, Signal
 from knowbound.files import is_inside
 from knowbound.stats.evaluation import Evaluation, SampleRun
-from knowbound.store.answers import erase_answers, erase_questions
 from knowbound.store.data_dir import EVALS, FINDINGS, INDEX, ITEMS
 from knowbound.store.database import Database
-from knowbound.store.forgotten import Forgotten
+from knowbound.store.judges import erase_answers, erase_questions
 from knowbound.store.listing import list_changed
 from knowbound.store.observed import AHEAD, session_of
+from knowbound.store.retention import Forgotten
 
 # Fields with words or ids of a session; the content of items is knowledge.
 _WORD_FIELDS = frozenset(

@@ -19,7 +19,7 @@ from knowbound.core.audit import AuditedSession, AuditedTurn
 from knowbound.core.bundle import is_ours
 from knowbound.core.signal import Findings
 from knowbound.store.database import SessionResults, as_store_errors
-from knowbound.store.forgotten import load_forgotten
+from knowbound.store.retention import load_forgotten
 
 _Report = TypeVar("_Report")
 _findings = msgspec.msgpack.Decoder(list[Findings])

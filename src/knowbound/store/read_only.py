@@ -77,7 +77,7 @@ def open_own_index(
     """Open the index of a data folder with limits on work and value size; refuse an index of another user.
 
     The limits apply before the first read: even the list of tables may be crafted. `split_by` is the version of the
-    terms that the caller searches by (kms/search/lexical.py): in an index with other terms, or with none yet, it would
+    terms that the caller searches by (kms/index/search.py): in an index with other terms, or with none yet, it would
     find nothing.
     """
     path = os.path.join(home, INDEX)

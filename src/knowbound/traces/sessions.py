@@ -30,8 +30,8 @@ import msgspec
 
 from knowbound.config import Settings
 from knowbound.core.trace import Event, LeftOut
-from knowbound.store.forgotten import Forgotten
 from knowbound.store.observed import FileRow, Observed
+from knowbound.store.retention import Forgotten
 from knowbound.text.digest import digest_of
 from knowbound.traces.corpus import FoundFile, Member, SessionFiles, group
 from knowbound.traces.registry import default_folders, events_of, known_readers, reader_named, recognise

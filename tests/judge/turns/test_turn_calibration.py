@@ -18,7 +18,7 @@ from knowbound.report.judging import TurnCalibrationReport
 from knowbound.stats.calibration import corrected
 from knowbound.stats.judge_gate import RANKING, GateReason, GateState, may_rely_on
 from knowbound.stats.rate import Rate
-from knowbound.store.calibrations import TURNS_FILE, turn_judge_calibration
+from knowbound.store.judges import TURNS_FILE, turn_judge_calibration
 from tests.turn_examples import PlantedJudge, Says, as_labelled, labelled, record, usual_labels, write_labels
 
 LABELS = usual_labels(160)

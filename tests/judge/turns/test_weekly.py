@@ -7,7 +7,7 @@ from knowbound.judge.calibration import measured, weekly_sample
 from knowbound.judge.labels import ItemLabel, LabelledTurn
 from knowbound.report.judging import weekly_lines
 from knowbound.stats.judge_gate import WeeklySample
-from knowbound.store.calibrations import TurnJudgeCalibration
+from knowbound.store.judges import TurnJudgeCalibration
 from tests.turn_examples import PlantedJudge, Says, as_labelled, labelled, usual_labels
 
 OLD = usual_labels(100)

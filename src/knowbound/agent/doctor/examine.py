@@ -33,7 +33,7 @@ from knowbound.lessons.rescue.scores import read_rescues
 from knowbound.lessons.rescue.words import FOUND
 from knowbound.policy import is_off_by_policy
 from knowbound.process import find_client
-from knowbound.store.answers import used_today
+from knowbound.store.judges import used_today
 from knowbound.text.redact import redact
 from knowbound.user_files import policy_files
 

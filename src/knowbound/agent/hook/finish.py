@@ -10,8 +10,8 @@ import time
 
 from knowbound.agent.hook.run import TURN_ENDS, HookRun
 from knowbound.agent.hook_entry import AFTER_TOOLS
-from knowbound.injection import contexts, hook_settings
-from knowbound.injection.prompt import HookPrompt
+from knowbound.injection import hook_settings
+from knowbound.injection.prompt import HookPrompt, checksum_key, keys_of_context, remember_keys
 from knowbound.store.data_dir import RESCUES
 
 TYPE_CHECKING = False
@@ -144,10 +144,10 @@ def _ask_about_miss(run: HookRun, model: str, payload: Mapping[str, Any], prompt
     from knowbound.injection.record import add_to_record  # noqa: PLC0415
 
     asked_at = time.time()
-    key = contexts.checksum_key("miss", repr((payload.get("tool_name"), payload.get("tool_input"))))
-    if key in contexts.keys_of(run.home, prompt.context):
+    key = checksum_key("miss", repr((payload.get("tool_name"), payload.get("tool_input"))))
+    if key in keys_of_context(run.home, prompt.context):
         return
-    contexts.remember(run.home, prompt.context, [key])
+    remember_keys(run.home, prompt.context, [key])
     os.chdir(run.home)  # a program that is the model never runs in a folder that an agent works in
     try:
         rescue = _model_rescue(run, model, payload, prompt)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from knowbound.agent.hook.resident import has_late_hook
 from knowbound.agent.hook.run import EVENTS, INJECTING, RefusedError
-from knowbound.injection import shadow
-from knowbound.injection.prompt import is_notice
+from knowbound.injection.hook_settings import is_shadowed
+from knowbound.injection.prompt import forget_context, is_notice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.inject import Choice
     from knowbound.injection.prompt import HookPrompt
-    from knowbound.injection.store_index import SessionStart
+    from knowbound.injection.session_start import SessionStart
 
 
 def answer_prompt(run: HookRun, event: str, prompt: HookPrompt) -> None:
@@ -28,7 +28,6 @@ def answer_prompt(run: HookRun, event: str, prompt: HookPrompt) -> None:
     if event not in EVENTS:
         raise RefusedError(f"unknown event {event[:40]!r}; known are {', '.join(EVENTS)}")
     # Imported here, because they are not needed without a store.
-    from knowbound.injection.contexts import forget  # noqa: PLC0415
     from knowbound.store.read_only import IndexOutdatedError  # noqa: PLC0415
 
     settings = run.settings()
@@ -37,7 +36,7 @@ def answer_prompt(run: HookRun, event: str, prompt: HookPrompt) -> None:
 
         run.notice = claim_waiting(run.home, prompt.session)
     if prompt.context_is_gone and not run.is_trial:
-        forget(run.home, prompt.context)
+        forget_context(run.home, prompt.context)
     choose = _choose_start_of_session if event == "session-start" else _choose_items
     try:
         chosen = choose(run, settings, prompt)
@@ -60,7 +59,7 @@ def _choose_items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> C
     asks_model = settings.model and settings.most_items and choice.pool and not is_held_out(prompt, settings.holdout)
     if asks_model and not prompt.agent_id and prompt.turn and not run.is_trial:
         # A later tool event of this turn delivers the choice.
-        run.asks_later = has_late_hook(prompt.agent) and not shadow.is_on(run.home)
+        run.asks_later = has_late_hook(prompt.agent) and not is_shadowed(run.home)
     run.record.add_known(choice.fields())
     return choice
 
@@ -76,7 +75,7 @@ def _holds_out(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> bool
 
 def _choose_start_of_session(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> SessionStart:
     """Return the store's index and the suggested corrections that a session starts with."""
-    from knowbound.injection.store_index import start_of_session  # noqa: PLC0415
+    from knowbound.injection.session_start import start_of_session  # noqa: PLC0415
 
     start = start_of_session(run.home, settings, prompt)
     run.record.add_known(start.fields())

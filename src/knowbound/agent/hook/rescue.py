@@ -13,7 +13,7 @@ import time
 from knowbound.agent.hook.resident import has_late_hook
 from knowbound.agent.hook_entry import AFTER_TOOLS, looks_up
 from knowbound.codebase.kept_index import open_tree
-from knowbound.injection import contexts
+from knowbound.injection.prompt import checksum_key, keys_of_context
 from knowbound.store.data_dir import main_work_tree, work_tree
 
 TYPE_CHECKING = False
@@ -113,7 +113,7 @@ def _is_irrelevant_command(payload: Mapping[str, Any], home: str) -> bool:
 
 def _has_context(home: str, context: str, found: Rescue) -> bool:
     """Report whether this context already has the sentence, all of its places, or the item behind it."""
-    keys = contexts.keys_of(home, context) if context else set()
+    keys = keys_of_context(home, context) if context else set()
     places = set(map(place_key, found.suggestions))
     is_injected = bool(found.item) and any(key.startswith(f"{found.item} ") for key in keys)
     return _sentence_key(found.text) in keys or is_injected or (bool(places) and places <= keys)
@@ -121,11 +121,11 @@ def _has_context(home: str, context: str, found: Rescue) -> bool:
 
 def place_key(place: SuggestedPlace) -> str:
     """Return the key of a place in the context that has it."""
-    return contexts.checksum_key("place", f"{place.path}:{place.line or ''}")
+    return checksum_key("place", f"{place.path}:{place.line or ''}")
 
 
 def _sentence_key(text: str) -> str:
-    return contexts.checksum_key("said", text)
+    return checksum_key("said", text)
 
 
 def _short_field(payload: Mapping[str, Any], key: str) -> str:

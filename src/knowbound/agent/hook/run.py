@@ -19,8 +19,9 @@ from contextlib import suppress
 from knowbound.agent.hook import log as hook_log
 from knowbound.agent.hook import resident
 from knowbound.agent.hook_entry import AFTER_TOOLS
-from knowbound.injection import contexts, hook_settings, shadow
-from knowbound.injection.prompt import HookPrompt
+from knowbound.injection import hook_settings
+from knowbound.injection.hook_settings import SHADOW, is_shadowed
+from knowbound.injection.prompt import HookPrompt, remember_keys
 from knowbound.injection.record import Record
 from knowbound.store.data_dir import INJECTIONS, RESCUES, data_folder, is_usable
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from knowbound.agent.hook.stop import StopCheck
     from knowbound.injection.hook_settings import HookSettings
     from knowbound.injection.inject import Choice
-    from knowbound.injection.store_index import SessionStart
+    from knowbound.injection.session_start import SessionStart
     from knowbound.quality.ended import EndedTurn
 
     Delivered: TypeAlias = Choice | SessionStart | RescueAnswer
@@ -159,12 +160,12 @@ class HookRun:
 
         In shadow the choice is recorded, and nothing is answered.
         """
-        if shadow.is_on(self.home):
-            self.record.add_arm(shadow.SHADOW)
+        if is_shadowed(self.home):
+            self.record.add_arm(SHADOW)
             if prompt.context and not self.is_trial:  # chosen once a context, as it would be
                 with suppress(OSError):
-                    contexts.remember(self.home, prompt.context, chosen.keys())
-            return self.inject_nothing(shadow.SHADOW)
+                    remember_keys(self.home, prompt.context, chosen.keys())
+            return self.inject_nothing(SHADOW)
         if not self.is_trial:
             self.record.begin(self.home)
         self.decide()
@@ -176,7 +177,7 @@ class HookRun:
                 return self._end("undelivered", reason=problem)
             if prompt.context and not self.is_trial:
                 try:
-                    contexts.remember(self.home, prompt.context, chosen.keys())
+                    remember_keys(self.home, prompt.context, chosen.keys())
                 except OSError as error:
                     return self._end(chosen.outcome, chosen, reason=f"it may be injected again: {error.strerror}")
             return self._end(chosen.outcome, chosen)
@@ -237,7 +238,7 @@ class HookRun:
 
     def _output(self, event_name: str, text: str) -> dict[str, Any]:
         """Return the client's JSON: the notice for the user, and the late and given context unless in shadow."""
-        context = "" if shadow.is_on(self.home) else "\n\n".join(filter(None, (self.late_text, text)))
+        context = "" if is_shadowed(self.home) else "\n\n".join(filter(None, (self.late_text, text)))
         output: dict[str, Any] = {"systemMessage": self.notice} if self.notice else {}
         if context:
             output["hookSpecificOutput"] = {"hookEventName": event_name, "additionalContext": context}

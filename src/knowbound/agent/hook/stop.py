@@ -18,7 +18,7 @@ import os
 import time
 
 from knowbound.agent.hook.log import json_lines
-from knowbound.injection import shadow
+from knowbound.injection.hook_settings import is_shadowed
 from knowbound.store.data_dir import STOP_CHECKS
 from knowbound.user_files import append, make_file, make_folder
 
@@ -133,7 +133,7 @@ def stop_check_of(run: HookRun, prompt: HookPrompt, payload: Mapping[str, object
         settings = run.settings()
     except Exception:  # a config that cannot be used checks nothing
         return StopCheck(run.root, run.home, "off", 0, prompt, payload)
-    mode = "off" if shadow.is_on(run.home) else settings.check
+    mode = "off" if is_shadowed(run.home) else settings.check
     return StopCheck(run.root, run.home, mode, settings.check_ms, prompt, payload)
 
 

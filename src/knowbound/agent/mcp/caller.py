@@ -18,15 +18,15 @@ import msgspec
 
 from knowbound.agent.hook import log as hook_log
 from knowbound.agent.hook.resident import is_off
-from knowbound.injection import contexts
 from knowbound.injection.inject import item_row
 from knowbound.injection.log import PULLED
+from knowbound.injection.prompt import item_key, remember_keys
 from knowbound.injection.record import EXCERPT, Record
 from knowbound.text.redact import excerpt
 from knowbound.traces.registry import default_folders
 
 if TYPE_CHECKING:
-    from knowbound.kms.search.ranking import FoundItem
+    from knowbound.kms.index.ranking import FoundItem
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
 _CODEX_META, _CODEX_CALL_ID = "x-codex-turn-metadata", "callId"
@@ -192,7 +192,7 @@ def record_pull(
         record.add_known(caller.fields() | pulled)
         record.begin(home)
         if is_shown and caller.context:
-            contexts.remember(home, caller.context, [contexts.item_key(item) for item in items])
+            remember_keys(home, caller.context, [item_key(item) for item in items])
     except Exception as error:  # the agent has its answer
         reason = f"{type(error).__name__}: {error}"
         spent_ms = (time.monotonic() - began) * 1000

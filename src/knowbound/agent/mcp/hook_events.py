@@ -32,7 +32,8 @@ from knowbound.agent.hook.run import DEFAULT_LIMIT_MS, HookRun, RefusedError, an
 from knowbound.agent.hook_entry import AFTER_TOOLS, FINISH, may_be_miss
 from knowbound.agent.mcp.server import LAYOUT
 from knowbound.core.tool_kinds import ToolKind
-from knowbound.injection import late, shadow
+from knowbound.injection import late
+from knowbound.injection.hook_settings import is_shadowed
 from knowbound.injection.prompt import HookPrompt
 from knowbound.store.data_dir import data_folder, is_usable
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, IndexRefusedError, keep_open, open_own_index
@@ -224,7 +225,7 @@ class HookServer:
                 self._turns_with_edits.pop(next(iter(self._turns_with_edits)))
         folders = _data_folders(prompt.cwd)
         home = next((folder for folder in folders if late.is_kept(folder, prompt.context, prompt.turn)), "")
-        if not home or not is_usable(home) or shadow.is_on(home):  # the look for the file costs less
+        if not home or not is_usable(home) or is_shadowed(home):  # the look for the file costs less
             return ""
         return late.deliver(home, prompt, later, is_after_edit=prompt.turn in self._turns_with_edits)
 
@@ -239,7 +240,7 @@ class HookServer:
 def _load_modules() -> None:
     """Import what events need, and open the index once, so that the first event finds both in memory."""
     from knowbound.injection.inject import choose_for_prompt  # noqa: F401, PLC0415
-    from knowbound.kms.search.retrieval import search  # noqa: PLC0415
+    from knowbound.kms.index.search import search  # noqa: PLC0415
     from knowbound.lessons.rescue.rescue import rescue  # noqa: F401, PLC0415
     from knowbound.text.embedding import embed  # noqa: PLC0415
     from knowbound.text.redact import excerpt  # noqa: PLC0415

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from knowbound.config import Settings
     from knowbound.core.item import Item
     from knowbound.core.quality import Suggestion
+    from knowbound.kms.index.ranking import FoundItem
     from knowbound.kms.knowledge_store import KnowledgeStore
     from knowbound.kms.listing import ShownItem
-    from knowbound.kms.search.ranking import FoundItem
     from knowbound.kms.validation import ItemEdit
     from knowbound.quality.corrections import Corrections
 
@@ -60,8 +60,8 @@ class Tools:
         min_confidence narrow it.
         """
         from knowbound.agent.background import keep_current
-        from knowbound.kms.search.ranking import quality_is_on
-        from knowbound.kms.search.retrieval import search
+        from knowbound.kms.index.ranking import quality_is_on
+        from knowbound.kms.index.search import search
 
         most = max(1, min(MOST_RESULTS, limit))
         with self._index() as index:
@@ -361,7 +361,7 @@ class Tools:
     def _index(self) -> Iterator[sqlite3.Connection | None]:
         """Open the local index as it is: a backend that is down does not matter."""
         from knowbound.errors import StoreError
-        from knowbound.kms.search.lexical import SPLIT_BY
+        from knowbound.kms.index.search import SPLIT_BY
         from knowbound.store.data_dir import INDEX
         from knowbound.store.database import as_store_errors
         from knowbound.store.read_only import IndexOutdatedError, IndexRefusedError, open_own_index
@@ -457,7 +457,7 @@ def _suggestion_as_json(suggestion: Suggestion) -> Answer:
 
 
 def _as_found_item(shown: ShownItem) -> FoundItem:
-    from knowbound.kms.search.ranking import FoundItem
+    from knowbound.kms.index.ranking import FoundItem
 
     item = shown.item
     return FoundItem(item.id, shown.backends[0], shown.content_sha, confidence=item.confidence, content=item.content)

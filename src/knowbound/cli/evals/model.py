@@ -136,7 +136,7 @@ def _print_state(
     models: list[FoundModel], permission: Permission, settings: Settings, chosen: str, tried: Tried | None
 ) -> None:
     from knowbound.report.formats.plain import aligned
-    from knowbound.store.answers import used_today
+    from knowbound.store.judges import used_today
 
     if models:
         echo("Models on this machine:")

@@ -104,9 +104,9 @@ def search(
     A * marks the items that the hook would inject if the words were a prompt.
     """
     from knowbound.agent.background import keep_current
+    from knowbound.kms.index.ranking import quality_is_on
+    from knowbound.kms.index.search import search as find
     from knowbound.kms.opening import open_index
-    from knowbound.kms.search.ranking import quality_is_on
-    from knowbound.kms.search.retrieval import search as find
 
     settings, query = options.project_settings(root), " ".join(words)
     with closing(open_index(settings)) as opened_index, opened_index.reading() as index:

@@ -19,7 +19,7 @@ import msgspec
 from knowbound.errors import InputError
 from knowbound.judge.material import is_quoted
 from knowbound.judge.models.completion import Completion, CompletionError, MalformedError, ModelQuestion, parse_answer
-from knowbound.store.answers import AgentQuestions, ModelAnswers, QueuedEntry, QueuedQuestion, question_id
+from knowbound.store.judges import AgentQuestions, ModelAnswers, QueuedEntry, QueuedQuestion, question_id
 from knowbound.text.redact import redact_value
 
 MOST = 10  # questions in one batch

@@ -1,1 +1,1 @@
-"""The read model: the items of every backend in one local SQLite file."""
+"""The read model: the items of every backend in one local SQLite file, and the search in it."""

@@ -12,24 +12,26 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from knowbound.core.item import FlagKind, Item, content_hashes
 from knowbound.errors import StoreError
 from knowbound.kms.backends.protocol import Backend, Removed, pages
-from knowbound.kms.changes import NO_WRITE, Correction, StoreWrite
 from knowbound.kms.index.codes import refresh_codes
 from knowbound.kms.index.entry import MADE_BY, IndexRow, item_of, marks, record_of, row_of, serving_updated
 from knowbound.kms.index.freshness import note_current
+from knowbound.kms.index.search import SPLIT_BY, make_terms
 from knowbound.kms.pieces import Rewordings
-from knowbound.kms.search.lexical import SPLIT_BY, make_terms
 from knowbound.store.data_dir import INDEX, OURS, OWNER, is_our_mark, owner_of
 from knowbound.store.database import Database, as_store_errors, write_log
 from knowbound.store.marking import mark_folder
 from knowbound.store.read_only import open_read_only
 from knowbound.text.clock import utc_now
+
+if TYPE_CHECKING:
+    from knowbound.kms.changes import StoreWrite
 
 _CHUNK_ITEMS = 500  # written in one transaction
 _UPSERT = (
@@ -39,6 +41,17 @@ _UPSERT = (
 _DELETE = "DELETE FROM item WHERE backend = ? AND id = ?"
 _INSERT_CORRECTION = "INSERT INTO correction (item, tool, time, by, session, detail) VALUES (?, ?, ?, ?, ?, ?)"
 _LOG_TABLES = ("correction", "reaped", "intent", "meta")
+
+
+class Correction(msgspec.Struct, frozen=True):
+    """One corrective call (specification 2, "The corrective loop")."""
+
+    item: str
+    tool: str  # kms_update, kms_delete, kms_flag, kms_supersede, kms_reap
+    time: str
+    by: str
+    session: str
+    detail: str  # JSON
 
 
 class IndexedItem(NamedTuple):
@@ -167,7 +180,7 @@ class Index:
         return dict(intents), [row[0] for row in ids]
 
     def refresh(
-        self, touched: Iterable[tuple[Backend, str]], write: StoreWrite = NO_WRITE, *, finished: int = 0
+        self, touched: Iterable[tuple[Backend, str]], write: StoreWrite | None = None, *, finished: int = 0
     ) -> None:
         """Read these ids from these backends again, and note the corrections and removals of the write.
 
@@ -177,14 +190,15 @@ class Index:
         ids = sorted({id_ for _, id_, _ in read})
         rows = [row_of(item, name) for name, _, item in read if item is not None]
         gone = [(name, id_) for name, id_, item in read if item is None]
-        time = write.log[0].time if write.log else ""
         with self._changing(ids) as db:
-            restored = ((key, key) for key in write.restored)
-            db.executemany("DELETE FROM reaped WHERE content_sha = ? OR item = ?", restored)
-            db.executemany("INSERT INTO reaped VALUES (?, ?, ?)", ((id_, sha, time) for id_, sha in write.reaped))
+            if write:
+                keys = ((key, key) for key in write.restored)
+                db.executemany("DELETE FROM reaped WHERE content_sha = ? OR item = ?", keys)
+                time = write.log[0].time if write.log else ""
+                db.executemany("INSERT INTO reaped VALUES (?, ?, ?)", ((id_, sha, time) for id_, sha in write.reaped))
+                db.executemany(_INSERT_CORRECTION, map(msgspec.structs.astuple, write.log))
             db.executemany(_DELETE, gone)
             db.executemany(_UPSERT, rows)
-            db.executemany(_INSERT_CORRECTION, map(msgspec.structs.astuple, write.log))
             db.executemany("DELETE FROM pending WHERE item = ?", ((id_,) for id_ in ids))
             db.execute("DELETE FROM intent WHERE id = ?", (finished,))
 

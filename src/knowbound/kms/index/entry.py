@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from knowbound.core.item import NOT_SERVED, Item, spaced_sha
 from knowbound.kms.backends.protocol import pages
+from knowbound.kms.index.search import terms_of
 from knowbound.kms.screening import RULES_VERSION, screened
-from knowbound.kms.search.lexical import terms_of
 from knowbound.text.embedding import VERSION, code_of, embed
 from knowbound.text.redact import redact
 

@@ -14,8 +14,8 @@ from knowbound.config import Settings
 from knowbound.core.quality import CONTRACT, KEPT_DAYS, DayRollup, Metric, Weights
 from knowbound.kms.corrections import MAX_CHAIN, end_of_chain
 from knowbound.kms.index.database import Index
+from knowbound.kms.index.ranking import quality_is_on
 from knowbound.kms.quality_log import QualityLog
-from knowbound.kms.search.ranking import quality_is_on
 from knowbound.quality.rollout.legs import is_too_slow
 from knowbound.quality.rollout.replay import weights_of
 from knowbound.stats.quality import STOP_LIMIT_MS, p95_ms, sum_of_days, window

@@ -23,12 +23,11 @@ from knowbound.core.item import Item, is_version_of
 from knowbound.core.quality import CONTRACT, DayRollup, ItemVerdict, Metric, QualityScores, QualityTurn, Weights
 from knowbound.injection.log import AT_START, CHOSE_AT_ONCE, InjectionRecord, read_log
 from knowbound.injection.prompt import CONTEXT_IS_GONE
-from knowbound.kms.changes import Correction
-from knowbound.kms.index.database import Index
+from knowbound.kms.index.database import Correction, Index
 from knowbound.kms.index.entry import effective_of, with_effective
+from knowbound.kms.index.ranking import RANKER, RELEVANCE_FLOOR, FoundItem, rank, relevant
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.quality_log import QualityLog
-from knowbound.kms.search.ranking import RANKER, RELEVANCE_FLOOR, FoundItem, rank, relevant
 from knowbound.stats.rollout import (
     Ranker,
     Ranking,

@@ -34,8 +34,7 @@ from knowbound.judge.labels import (
 from knowbound.judge.registry import hedging_judge_version, judges
 from knowbound.language import say
 from knowbound.quality.found_turns import turns_to_label
-from knowbound.store.answers import UsedToday, used_today
-from knowbound.store.calibrations import hedging_calibration
+from knowbound.store.judges import UsedToday, hedging_calibration, used_today
 from knowbound.text.clock import utc_now
 from knowbound.text.printable import counted
 from knowbound.web.access import Right

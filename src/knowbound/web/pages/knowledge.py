@@ -27,7 +27,7 @@ from knowbound.report.knowledge import RuleSummary, summaries
 from knowbound.review.review import SCREEN, Reviewed
 from knowbound.stats.rate import Rate
 from knowbound.store.data_dir import INDEX
-from knowbound.store.screens import Screens
+from knowbound.store.decisions import Screens
 from knowbound.text.printable import counted, estimated_tokens
 from knowbound.web.pages import Asked, Shown, Studio, StudioPage
 

@@ -33,8 +33,8 @@ from knowbound.review.fixing import (
 from knowbound.review.proposing import diff_of
 from knowbound.review.review import Reviewed
 from knowbound.stats.figures import Watermark
+from knowbound.store.decisions import DecidedFix, Fix, FixState
 from knowbound.store.observed import Observed
-from knowbound.store.screens import DecidedFix, Fix, FixState
 from knowbound.text.digest import digest_of
 from knowbound.text.printable import counted
 from knowbound.web.access import Right

@@ -4,7 +4,7 @@
     score     = relevance · (1 - RECENCY + RECENCY · recency) · confidence · quality · mark
 
     relevance   how likely the item is on topic, 0 to 1
-    words       BM25 of the item, the mean of the query's best sentence and of the whole query (lexical.py)
+    words       BM25 of the item, the mean of the query's best sentence and of the whole query (search.py)
     meaning     the cosine of the item in the static embedding, the mean of the nearest part and of the whole query
     prior       -ITEMS · ln(items / 100), the same for all items of a search: a large store fits by chance more often
     recency     1 for an item of today, halved every HALF_LIFE_DAYS; UNKNOWN_RECENCY where no date is known

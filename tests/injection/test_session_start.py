@@ -14,11 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowbound.core.item import Flag, FlagKind, Item
-from knowbound.injection import hook_settings, store_index
+from knowbound.injection import hook_settings, session_start
 from knowbound.injection.bundle import for_brackets
 from knowbound.injection.prompt import HookPrompt
-from knowbound.injection.shown_suggestions import StartText
-from knowbound.injection.store_index import INTRO, MOST_TOKENS, SubjectGroup, composed, start_of_session
+from knowbound.injection.session_start import (
+    INTRO,
+    MOST_TOKENS,
+    StartText,
+    SubjectGroup,
+    composed_index,
+    start_of_session,
+)
 from knowbound.kms.backends.sqlite import SqliteBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.knowledge_store import KnowledgeStore
@@ -112,7 +118,7 @@ def test_only_what_is_sure_is_in_it_and_each_content_once(tmp_path: Path) -> Non
     ],
 )
 def test_a_title_is_the_heading_or_the_first_sentence(content: str, title: str) -> None:
-    assert store_index.title(content, "shop") == title
+    assert session_start.title(content, "shop") == title
 
 
 def test_a_long_title_is_cut_at_a_word(tmp_path: Path) -> None:
@@ -151,7 +157,7 @@ def groups(draw: st.DrawFn) -> list[SubjectGroup]:
     for number in range(draw(st.sampled_from([1, 3, 12, 70]))):
         group = SubjectGroup(for_brackets(chance.choice(texts)), is_own=number < 2)
         own = [chance.choice(texts) for _ in range(chance.randrange(60 if group.is_own else 6))]
-        group.titles = [(f"{chance.choice(texts)}{n}", store_index.title(text, "")) for n, text in enumerate(own)]
+        group.titles = [(f"{chance.choice(texts)}{n}", session_start.title(text, "")) for n, text in enumerate(own)]
         group.count = len(own) + chance.choice([0, 1, 100_000])
         found.append(group)
     return [group for group in found if group.count]
@@ -159,7 +165,7 @@ def groups(draw: st.DrawFn) -> list[SubjectGroup]:
 
 @given(groups())
 def test_it_has_400_tokens_at_most_and_no_stored_text_begins_a_line(found: list[SubjectGroup]) -> None:
-    index = composed(found)
+    index = composed_index(found)
     if not found:
         assert index.text == ""
         return
@@ -211,7 +217,7 @@ def test_a_new_item_leaves_the_beginning_as_it_was() -> None:
         group = SubjectGroup("shop", is_own=True)
         group.count = number
         group.titles = [(f"k{n:03}", f"Rule {n} of the shop is that number {n} counts") for n in range(number)][-60:]
-        texts.append(composed([group]).text)
+        texts.append(composed_index([group]).text)
     kept = [after.startswith(before[: before.index("\nIn all")]) for before, after in pairwise(texts)]
     assert kept[:6] == [True] * 6
     changed = [number for number, one in enumerate(kept) if not one and number > 20]
@@ -221,7 +227,7 @@ def test_a_new_item_leaves_the_beginning_as_it_was() -> None:
 def test_subjects_are_counted_and_the_newest_found_without_reading_the_table(tmp_path: Path) -> None:
     stored(tmp_path, item(1))
     with closing(sqlite3.connect(tmp_path / "index.db")) as db:
-        for query, values in ((store_index._COUNTS.format("*"), ()), (store_index._NEWEST, ("shop", 5))):
+        for query, values in ((session_start._COUNTS.format("*"), ()), (session_start._NEWEST, ("shop", 5))):
             plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {query}", values)]
             assert len(plan) == 1, plan  # nothing is sorted
             assert "USING COVERING INDEX item_listed" in plan[0] or "USING INDEX item_listed" in plan[0]

@@ -1,8 +1,8 @@
-"""The index of the store that a session starts with: titles by subject, from which the agent pulls what it needs.
+"""The texts that a session starts with: an index of the store, and suggested corrections (specification 2, section 5).
 
-A prompt finds items by shared words or meaning. Items that it needs under other words are listed here, and the agent
-reads them through MCP: `kms_show` returns an item by its id, `unified_search` finds more. The index lists only sure
-items, and they do not count as injected (core/bundle.py distinguishes them in a trace).
+A prompt finds items by shared words or meaning. Items that it needs under other words are listed in the index, as
+titles by subject, and the agent reads them through MCP: `kms_show` returns an item by its id, `unified_search` finds
+more. The index lists only sure items, and they do not count as injected (core/bundle.py distinguishes them in a trace).
 
     Index of this project's knowledge store (knowbound). …      introduction
     # shop                                                      the project's subject, then none, then the others
@@ -10,18 +10,25 @@ items, and they do not count as injected (core/bundle.py distinguishes them in a
     In all 83 entries; not listed: shop (20), Dunning.          counts at the end; Dunning has one
 
 The same store makes the same text at any time, for any order of writes and any backend, and a new item changes the text
-as late as possible: prompt caches keep the beginning of a text. The hook loads this module: it imports next to nothing.
+as late as possible: prompt caches keep the beginning of a text.
+
+Corrections that may be shown are in `.knowbound/suggestions.json`, written after each rollup and answer. The file is
+sealed with the user's key: a checkout may bring a file of that name. A suggestion is shown while its item is served, or
+held back, with the content that was contradicted; a correction from anywhere ends it. The texts state facts and have no
+orders; stored text is inside a fence that it cannot close. The hook loads this module: it imports next to nothing.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
 
 from knowbound.injection.bundle import cleaned, fence_of, for_brackets
-from knowbound.injection.contexts import checksum_key, keys_of
-from knowbound.injection.shown_suggestions import StartText, suggestions_for_session
+from knowbound.injection.prompt import checksum_key, keys_of_context
 from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_own_index
-from knowbound.text.printable import estimated_tokens
+from knowbound.text.printable import estimated_tokens, whole_words
+from knowbound.user_files import is_sealed, make_file, seal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,16 +63,29 @@ _MARKUP = re.compile(r"^(?:[#>*+-]+\s+|\d+[.)]\s+)+")
 _SENTENCE = re.compile(r".{8,}?(?:[.!?](?=\s)|[。！？])")
 
 
+class StartText:
+    """A text that a session starts with, and the items that it is about."""
+
+    def __init__(self, text: str = "", ids: Sequence[str] = ()) -> None:
+        self.text, self.ids = text, list(ids)
+        self.tokens = estimated_tokens(text)
+
+    @property
+    def key(self) -> str:
+        """Return the key of the text, for the context that gets it."""
+        return checksum_key("index", self.text)
+
+
 class SessionStart:
     """The start of a session: the convention of marking, the index of the store, suggested corrections; no item."""
 
     outcome = "indexed"
 
-    def __init__(self, index: StartText, suggested: StartText, marking: str = "") -> None:
+    def __init__(self, marking: StartText, index: StartText, suggested: StartText) -> None:
         self.index, self.suggested = index, suggested
         self.items: tuple[()] = ()  # as other deliveries have them: a start injects none
-        self._parts = [text for text in (marking, index.text, suggested.text) if text]
-        self.text = "\n\n".join(self._parts)
+        self._parts = [part for part in (marking, index, suggested) if part.text]
+        self.text = "\n\n".join([part.text for part in self._parts])
         self.tokens = estimated_tokens(self.text)
 
     def fields(self) -> dict[str, object]:
@@ -77,7 +97,29 @@ class SessionStart:
 
     def keys(self) -> list[str]:
         """Return the keys of the texts, for the context that gets them."""
-        return [index_key(part) for part in self._parts]
+        return [part.key for part in self._parts]
+
+
+def start_of_session(home: str, settings: HookSettings, prompt: HookPrompt) -> SessionStart:
+    """Return the texts for a session that starts, without those that its context has."""
+    marking = index = suggested = StartText()
+    if settings.self_marking:
+        from knowbound.core.bundle import SELF_MARKING  # noqa: PLC0415  # few sessions are asked
+
+        marking = StartText(SELF_MARKING)
+    db = open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=settings.time_limit_ms / 1000)
+    if db is not None:
+        db.execute("BEGIN")  # everything is read from one state of the index
+        index = composed_index(_groups(db, settings.subject))
+        suggested = suggestions_for_session(home, db)
+        db.close()
+    is_new = prompt.context_is_new or not prompt.context
+    known_keys = set() if is_new else keys_of_context(home, prompt.context)
+    texts = (StartText() if part.key in known_keys else part for part in (marking, index, suggested))
+    return SessionStart(*texts)
+
+
+# The index
 
 
 class SubjectGroup:
@@ -102,46 +144,7 @@ class SubjectGroup:
         return self.titles[len(self.titles) - number :]
 
 
-def start_of_session(home: str, settings: HookSettings, prompt: HookPrompt) -> SessionStart:
-    """Return the text for a session that starts; nothing of an empty store, or if the context has it."""
-    marking = _marking(home, prompt) if settings.self_marking else ""
-    db = open_own_index(home, wait_seconds=HOOK_WAIT_SECONDS, work_seconds=settings.time_limit_ms / 1000)
-    if db is None:
-        return SessionStart(StartText(), StartText(), marking)
-    db.execute("BEGIN")  # everything is read from one state of the index
-    index = composed(_groups(db, settings.subject))
-    suggested = suggestions_for_session(home, db)
-    db.close()
-    if not prompt.context_is_new:
-        index, suggested = (
-            StartText() if part.text and has_index(home, prompt.context, part.text) else part
-            for part in (index, suggested)
-        )
-    return SessionStart(index, suggested, marking)
-
-
-def _marking(home: str, prompt: HookPrompt) -> str:
-    """Return the sentence that asks for markers, unless the context has it."""
-    from knowbound.core.bundle import SELF_MARKING  # noqa: PLC0415  # few sessions are asked
-
-    is_known = not prompt.context_is_new and has_index(home, prompt.context, SELF_MARKING)
-    return "" if is_known else SELF_MARKING
-
-
-def index_key(text: str) -> str:
-    """Return the key of an index of the store."""
-    return checksum_key("index", text)
-
-
-def has_index(home: str, context: str, text: str) -> bool:
-    """Report whether the context has exactly this index of the store."""
-    return bool(context) and index_key(text) in keys_of(home, context)
-
-
-# The text
-
-
-def composed(groups: Sequence[SubjectGroup]) -> StartText:
+def composed_index(groups: Sequence[SubjectGroup]) -> StartText:
     """Compose all titles, as long as fit; else as many short titles as fit beside the counts."""
     if not groups:
         return StartText()
@@ -310,3 +313,110 @@ def _cut_in_word(text: str, most_tokens: int) -> str:
     while estimated_tokens(text) >= most_tokens:
         text = text[: len(text) - 1 - len(text) // 10]
     return text
+
+
+# Suggested corrections
+
+
+SUGGESTIONS_FILE = "suggestions.json"
+MOST_SHOWN = 3
+MOST_SUGGESTION_TOKENS = 200
+MOST_KEPT = 10  # in the file: some may be corrected before a session shows them
+MOST_OF_A_TEXT = 400  # characters of a text in the file
+SUGGESTIONS_INTRO = (
+    "Suggested corrections of this project's knowledge store (knowbound): entries that an earlier turn contradicted. "
+    "The MCP tools kms_accept_suggestion (id) and kms_supersede (id, content) confirm one, kms_dismiss (id) drops it; "
+    "so do `knowbound quality corrections accept ID` and `dismiss ID`."
+)
+_ENTRY_CHARACTERS = (160, 90, 60, 40)  # of an entry and of its replacement: the first that fits is used
+_IS_OPEN = (
+    "SELECT 1 FROM item WHERE id = ? AND content_sha = ? "
+    "AND (served = 1 OR (flag = 'HELD_BACK' AND screened = '')) LIMIT 1"
+)
+
+
+class ShownSuggestion:
+    """A suggestion that a session may start with."""
+
+    __slots__ = ("content", "date", "draft", "id", "needs_person", "session", "sha", "turn")
+
+    def __init__(
+        self,
+        id: str,
+        sha: str,
+        content: str,
+        draft: str,
+        date: str,
+        session: str,
+        turn: str = "",
+        needs_person: bool = False,
+    ) -> None:
+        self.id, self.sha = id, sha  # the item, and the hash of its content when it was contradicted
+        self.content = content  # the beginning
+        self.draft = draft  # the beginning of the drafted replacement, or ""
+        self.date, self.session, self.turn = date, session, turn  # of the turn that contradicted it
+        self.needs_person = needs_person  # its replacement is not confirmed: it is not shown
+
+
+def keep_suggestions(home: str, suggestions: Sequence[ShownSuggestion]) -> None:
+    """Keep these suggestions for the next sessions; remove the file if there are none. Raises OSError."""
+    path = os.path.join(home, SUGGESTIONS_FILE)
+    if not suggestions:
+        if os.path.exists(path):
+            os.unlink(path)
+        return
+    rows = [[getattr(suggestion, name) for name in ShownSuggestion.__slots__] for suggestion in suggestions[:MOST_KEPT]]
+    kept = json.dumps(rows)
+    make_file(path, json.dumps({"suggestions": kept, "seal": seal(kept)}).encode())
+
+
+def load_suggestions(home: str) -> list[ShownSuggestion]:
+    """Return the kept suggestions; none if the file is foreign or damaged."""
+    try:
+        with open(os.path.join(home, SUGGESTIONS_FILE), encoding="utf-8") as file:
+            found = json.load(file)
+        if is_sealed(found["suggestions"], found["seal"]):
+            rows = json.loads(found["suggestions"])
+            return [ShownSuggestion(**dict(zip(ShownSuggestion.__slots__, row, strict=True))) for row in rows]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return []
+
+
+def suggestions_for_session(home: str, index: sqlite3.Connection) -> StartText:
+    """Return the text for a session that starts; it is empty if no suggestion is open."""
+    return composed_suggestions(
+        [kept for kept in load_suggestions(home) if index.execute(_IS_OPEN, (kept.id, kept.sha)).fetchone()]
+    )
+
+
+def composed_suggestions(waiting: Sequence[ShownSuggestion]) -> StartText:
+    """Compose as many suggestions as may be shown, in as many words as fit."""
+    for number in range(min(MOST_SHOWN, len(waiting)), 0, -1):
+        for most_characters in _ENTRY_CHARACTERS:
+            text = _suggestions_text(waiting[:number], len(waiting) - number, most_characters)
+            if estimated_tokens(text) <= MOST_SUGGESTION_TOKENS:
+                return StartText(text, [suggestion.id for suggestion in waiting[:number]])
+    return StartText()
+
+
+def _suggestions_text(shown: Sequence[ShownSuggestion], more: int, most_characters: int) -> str:
+    lines = "\n".join([_suggestion_line(suggestion, most_characters) for suggestion in shown])
+    fence = fence_of(lines)
+    unshown = f"\n{more} more: kms_suggestions." if more else ""
+    return f"{SUGGESTIONS_INTRO}\n{fence}\n{lines}\n{fence}{unshown}"
+
+
+def _suggestion_line(suggestion: ShownSuggestion, most_characters: int) -> str:
+    """Return the line of a suggestion: the entry, the turn that contradicted it, and the replacement."""
+    ids = (("session", suggestion.session), ("turn", suggestion.turn))
+    where = "".join(f", {name} {for_brackets(id_, 8)}" for name, id_ in ids if id_)
+    when = f"contradicted {for_brackets(suggestion.date[:10])}{where}"
+    missing = "a person decides on a replacement" if suggestion.needs_person else "no replacement drafted"
+    new = f"suggested: {_beginning(suggestion.draft, most_characters)}" if suggestion.draft else missing
+    return f"[{for_brackets(suggestion.id)}] {_beginning(suggestion.content, most_characters)} ({when}) {new}"
+
+
+def _beginning(text: str, most_characters: int) -> str:
+    line = for_brackets(text, MOST_OF_A_TEXT)
+    return line if len(line) <= most_characters else f"{whole_words(line, most_characters)}…"

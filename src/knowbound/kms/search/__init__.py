@@ -1,1 +1,0 @@
-"""Search for the items that a text is about, and their ranking."""

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from knowbound.agent import background, sync_worker
+from knowbound.agent import background
 from knowbound.agent.background import SYNC, settings_for
 from knowbound.agent.doctor.examine import examine
-from knowbound.agent.sync_worker import SyncWorker
+from knowbound.agent.worker import SyncWorker
 from knowbound.config import load
 from knowbound.kms import opening
 from knowbound.kms.changes import write_lock
@@ -193,14 +193,14 @@ def worker(machine: Machine) -> tuple[SyncWorker, int]:
 
 
 def test_it_ends_when_no_agent_has_worked_for_a_while(single: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync_worker, "IDLE_SECONDS", 60.0)
+    monkeypatch.setattr("knowbound.agent.worker.IDLE_SECONDS", 60.0)
     made, lock = worker(single)
     os.utime(lock, (0, 0))
     assert made.run() == "no agent has worked for 1 minutes"
 
 
 def test_it_ends_when_the_settings_change(single: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync_worker, "_SETTINGS_SECONDS", 0.0)
+    monkeypatch.setattr("knowbound.agent.worker._SETTINGS_SECONDS", 0.0)
     made, _ = worker(single)
     assert not made._reason_to_end()
     configure("mongodb://127.0.0.1:1/elsewhere")

@@ -57,7 +57,8 @@ _TABLES_FOR_PROGRAMS = {"_FAMILIES", "_NAMES_OF_FAMILY", "_ITEM"}
 _ENGLISH_ONLY = set(
     "init_command _set_up _own_shell _print_completion explain_command serve_command report_command export_command "
     "_write_telemetry _send _newest probe_command hook_command mcp_command statusline_command on_command off_command "
-    "wrong_command render_team _team_lines _actions _breaking_changes".split()
+    "wrong_command eval_command find_test_set audit_command investigate_command render_team _team_lines _actions "
+    "_breaking_changes".split()
 )
 _SENTENCE = re.compile(r"[A-Za-z]{2,} \S|[A-Za-z]{2,}[:,.]? $")
 # Keys of a document, commands, and a class of HTML.

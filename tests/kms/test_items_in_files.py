@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from knowbound.agent.background import SYNC, settings_for
-from knowbound.agent.sync_worker import SyncWorker
+from knowbound.agent.worker import SyncWorker
 from knowbound.cli.main import knowbound
 from knowbound.config import load, risky_settings
 from knowbound.core.item import FlagKind, Item

@@ -47,8 +47,8 @@ _TABLE: dict[str, dict[str, tuple[str, str]]] = {
         "quality": ("kms.quality", "Measure what is injected into agents' context, and correct it."),
     },
     "What agents say": {
-        "audit": ("answers", "Check what agents claimed against what their traces show."),
-        "investigate": ("answers", "Answer a question from evidence, or say what is missing."),
+        "audit": ("observe", "Check what agents claimed against what their traces show."),
+        "investigate": ("observe", "Answer a question from evidence, or say what is missing."),
     },
     "Test": {
         "eval": ("evals.eval", "Run a test set through an agent and report its gap rate."),

@@ -14,7 +14,7 @@ from typing import Any
 from knowbound.agent.background import FAILED, INDEXING, SYNC
 from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
 from knowbound.agent.hook import log as hook_log
-from knowbound.agent.sync_worker import IDLE_SECONDS
+from knowbound.agent.worker import IDLE_SECONDS
 from knowbound.codebase.kept_index import open_tree
 from knowbound.config import Settings, risky_settings
 from knowbound.kms.index.freshness import Freshness, freshness_of

@@ -45,21 +45,16 @@ class Worker:
     def ensure_running(self, root: str, home: str) -> bool:
         """Start the worker unless one runs, and report whether it was started. Never raises, never waits."""
         _reap()
-        try:
-            import fcntl  # noqa: PLC0415  # not on Windows
-
-            lock = os.open(os.path.join(home, self.lock), _FLAGS, _PRIVATE_MODE)
-        except (ImportError, OSError):
+        lock = self._free_lock(home)
+        if lock is None:
             return False
         try:
-            os.utime(lock)
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             now, last_start = int(time.time()), os.pread(lock, 20, 0)
             if last_start.isdigit() and 0 <= now - int(last_start) < self.restart_seconds:
                 return False
             os.pwrite(lock, b"%d" % now, 0)
-            _spawn([self.module, root, home, self.kind], fcntl.fcntl(lock, fcntl.F_DUPFD_CLOEXEC, INHERITED + 1))
-        except OSError:  # it runs, or cannot be started
+            _spawn([self.module, root, home, self.kind], lock)
+        except OSError:  # it cannot be started
             return False
         finally:
             os.close(lock)
@@ -80,20 +75,26 @@ class Worker:
 
     def take_lock(self, home: str) -> int | None:
         """Return, in the worker, the inherited lock or a newly taken one; None if another worker has it."""
-        path = os.path.join(home, self.lock)
         try:
-            if os.path.samestat(os.fstat(INHERITED), os.stat(path)):
+            if os.path.samestat(os.fstat(INHERITED), os.stat(os.path.join(home, self.lock))):
                 os.set_inheritable(INHERITED, False)
                 return INHERITED
         except OSError:
             pass
+        return self._free_lock(home)
+
+    def _free_lock(self, home: str) -> int | None:
+        """Note that a worker is needed, and take its lock; None if another process has it, or on Windows."""
+        lock = -1
         try:
             import fcntl  # noqa: PLC0415  # not on Windows
 
-            lock = os.open(path, _FLAGS, _PRIVATE_MODE)
+            lock = os.open(os.path.join(home, self.lock), _FLAGS, _PRIVATE_MODE)
             os.utime(lock)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (ImportError, OSError):
+            if lock >= 0:
+                os.close(lock)
             return None
         return lock
 
@@ -157,12 +158,15 @@ def settle_in(lock: int) -> None:
 
 def _spawn(words: list[str], lock: int) -> None:
     """Start a process in its own session, without our streams: the agent waits until these are closed."""
+    import fcntl  # noqa: PLC0415  # not on Windows
+
     # -P: nothing is imported from the folder that the agent works in.
     command = [sys.executable, "-P", "-m", *words]
     if not hasattr(os, "posix_spawn"):
         raise OSError("no worker can be started on this system")
     null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(INHERITED)]
-    actions = [*null, (os.POSIX_SPAWN_DUP2, lock, INHERITED)]
+    handed_over = fcntl.fcntl(lock, fcntl.F_DUPFD_CLOEXEC, INHERITED + 1)  # above those that the worker gets anew
+    actions = [*null, (os.POSIX_SPAWN_DUP2, handed_over, INHERITED)]
     try:
         try:
             started = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions, setsid=True)
@@ -170,7 +174,7 @@ def _spawn(words: list[str], lock: int) -> None:
             started = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions, setpgroup=0)
         _started.append(started)
     finally:
-        os.close(lock)
+        os.close(handed_over)
 
 
 def _reap() -> None:

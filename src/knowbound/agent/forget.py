@@ -173,15 +173,16 @@ class _FileEraser:
         """Erase the lines in scope from a file; with `home`, only lines of that data folder."""
 
         def is_in_scope(line: bytes) -> bool:
-            fields = _fields_of(line)
+            fields = hook_log.json_object(line)
             if home and fields.get("home") != home:
                 return False
             is_in_time = self._scope.has_record(_text_field(fields, "time"))
             return is_in_time or any(map(self._scope.has_session, sessions_in(line)))
 
         for line in blank_lines(path, is_in_scope, preview=self._is_preview):
+            fields = hook_log.json_object(line)
             text_fields = ("session", "prompt", "query", "text", "context", "note", "answer", "response")
-            self._erased.add(store, 1, *(_text_field(_fields_of(line), name) for name in text_fields))
+            self._erased.add(store, 1, *(_text_field(fields, name) for name in text_fields))
 
     def erase_contexts(self) -> None:
         """Erase a session's lists of items and late choices; a sub-agent's context begins with the session's id."""
@@ -326,15 +327,6 @@ def _context_of(name: str) -> str:
 
 def _modified_at(path: Path) -> str:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-
-
-def _fields_of(line: bytes) -> dict[str, object]:
-    """Decode a line of JSON; a line that was cut short is empty."""
-    try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return fields if isinstance(fields, dict) else {}
 
 
 def _text_field(fields: dict[str, object], name: str) -> str:

@@ -12,12 +12,9 @@ import os
 import sys
 import time
 
+from knowbound.agent.hook.log import json_object
 from knowbound.agent.hook.resident import is_off
 from knowbound.store.data_dir import FINDINGS, INJECTIONS, data_folder, is_usable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _MOST_INPUT = 1 << 20  # bytes; the client sends about one KB
 _MOST_LOG = 8 << 20  # bytes of a day's injections, from its end
@@ -82,15 +79,13 @@ def _finding_counts(home: str, since: str) -> list[tuple[int, str, str]]:
     """Return the counts of the database with their words; none if it cannot be read."""
     import sqlite3  # noqa: PLC0415  # where there is a project
 
-    path = os.path.join(home, FINDINGS)
-    if not os.path.exists(path):
+    from knowbound.store.read_only import open_read_only  # noqa: PLC0415
+
+    if (db := open_read_only(os.path.join(home, FINDINGS), wait_seconds=_WAIT_SECONDS)) is None:
         return []
-    quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    db = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=_WAIT_SECONDS)
     try:
-        return [
-            (int(db.execute(query, (since,)).fetchone()[0]), singular, plural) for query, singular, plural in _COUNTS
-        ]
+        numbers = [int(db.execute(query, (since,)).fetchone()[0]) for query, _, _ in _COUNTS]
+        return [(number, singular, plural) for number, (_, singular, plural) in zip(numbers, _COUNTS, strict=True)]
     except sqlite3.Error:  # of an earlier version, or busy
         return []
     finally:
@@ -111,7 +106,7 @@ def _injected_count(home: str, since: str) -> int:
             for line in file:
                 if not any(part in line for part in _COUNTED_PARTS):
                     continue
-                fields = _fields_of(line)
+                fields = json_object(line)
                 if str(fields.get("time", since)) < since:
                     continue
                 is_injected = fields.get("outcome") == "injected" and fields.get("delivered") is True
@@ -120,11 +115,3 @@ def _injected_count(home: str, since: str) -> int:
                     pending[record] = pending.get(record, 0) + len(fields.get(key) or ())
                     reached_count += pending.pop(record) if has_arrived else 0
     return reached_count
-
-
-def _fields_of(line: bytes) -> dict[str, Any]:
-    try:
-        fields = json.loads(line)
-    except ValueError:  # cut short
-        return {}
-    return fields if isinstance(fields, dict) else {}

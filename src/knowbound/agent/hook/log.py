@@ -17,15 +17,7 @@ LARGEST = 256 * 1024  # bytes; then the file replaces its predecessor, hook.log.
 _LONGEST_REASON = 500  # characters
 
 
-def write(
-    home: str,
-    event: str,
-    outcome: str,
-    spent_ms: float,
-    items: int,
-    tokens: int,
-    reason: str = "",
-) -> None:
+def write(home: str, event: str, outcome: str, spent_ms: float, items: int, tokens: int, reason: str = "") -> None:
     """Append a run; to the user's state folder if the data folder cannot be written."""
     line = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -71,15 +63,16 @@ def json_lines(path: str) -> list[dict[str, Any]]:
             lines = file.read().splitlines()
     except OSError:
         return []
-    decoded = []
-    for line in lines:
-        try:
-            value = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            decoded.append(value)
-    return decoded
+    return [fields for line in lines if (fields := json_object(line))]
+
+
+def json_object(line: bytes) -> dict[str, Any]:
+    """Return the object that a line of JSON has; {} for a line that is broken or has no object."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def without_secrets(reason: str) -> str:

@@ -17,7 +17,7 @@ import json
 import os
 import time
 
-from knowbound.agent.hook.log import json_lines
+from knowbound.agent.hook.log import json_lines, json_object
 from knowbound.injection.hook_settings import is_shadowed
 from knowbound.store.data_dir import STOP_CHECKS
 from knowbound.user_files import append, make_file, make_folder
@@ -147,8 +147,8 @@ def claim_waiting(home: str, session: str) -> str:
     path = _waiting_path(home, session)
     try:
         with open(path, "rb") as file:
-            sentence = json.loads(file.read()).get("said", "")
+            sentence = json_object(file.read()).get("said")
         os.unlink(path)  # of two hooks, the one that removes the file says it
-    except (OSError, ValueError, AttributeError):
+    except OSError:
         return ""
     return f"knowbound, about the last answer: {sentence} {IF_WRONG}" if isinstance(sentence, str) and sentence else ""

@@ -59,24 +59,6 @@ class Caller(msgspec.Struct, frozen=True):
         return {"agent": self.agent, "agent_id": self.agent_id, turn: self.turn, "call": self.call}
 
 
-class _Message(msgspec.Struct):
-    content: Any = None
-
-
-class _Line(msgspec.Struct):
-    """The used fields of a line of Claude Code's transcript."""
-
-    type: str = ""
-    sessionId: str = ""  # noqa: N815
-    promptId: str = ""  # noqa: N815
-    agentId: str = ""  # noqa: N815
-    isSidechain: bool = False  # noqa: N815
-    message: _Message | None = None
-
-
-_line_decoder = msgspec.json.Decoder(_Line)
-
-
 def client_of(meta: Mapping[str, Any]) -> str:
     """Return the client that calls a tool, by its own fields of `_meta`."""
     if isinstance(meta.get(_CODEX_META), dict):
@@ -153,20 +135,17 @@ def _caller_in(transcript: Path, call: str) -> Caller | None:
     for data in tail.split(b"\n"):
         if b'"promptId"' not in data and call.encode() not in data:
             continue
-        try:
-            line = _line_decoder.decode(data)
-        except (msgspec.MsgspecError, ValueError):  # cut off, or not finished yet
-            continue
-        turn = _valid_id(line.promptId) or turn
-        if line.type == "assistant" and _has_tool_use(line, call):
-            sub_agent = (_valid_id(line.agentId) or _UNNAMED_AGENT) if line.isSidechain else ""
-            session = _valid_id(line.sessionId)
+        line = hook_log.json_object(data)  # empty if it is cut off, or not finished yet
+        turn = _valid_id(line.get("promptId")) or turn
+        if line.get("type") == "assistant" and _has_tool_use(line.get("message"), call):
+            sub_agent = (_valid_id(line.get("agentId")) or _UNNAMED_AGENT) if line.get("isSidechain") else ""
+            session = _valid_id(line.get("sessionId"))
             return Caller(session=session, turn=turn, call=call, agent=_CLAUDE, agent_id=sub_agent)
     return None
 
 
-def _has_tool_use(line: _Line, call: str) -> bool:
-    blocks = line.message.content if line.message else None
+def _has_tool_use(message: object, call: str) -> bool:
+    blocks = message.get("content") if isinstance(message, dict) else None
     return isinstance(blocks, list) and any(
         isinstance(block, dict) and block.get("type") == "tool_use" and block.get("id") == call for block in blocks
     )

@@ -80,16 +80,15 @@ def install_command(
         replaced += [file for file in files if file.servers]
         files = tuple(file for file in files if file.has_hooks)
     changes = plan_install(files, our_entries, replaced)
-    if not changes:
-        note_late_hook(agent, is_installed=late and bool(our_entries.tool_hooks))
-        switch_shadow(is_on=in_shadow)
-        echo(say("Nothing to do: knowbound is installed in {} ({}).", agent, scope_words))
-        return
-    explanation = _SHADOW if in_shadow else _LIVE
-    _confirm_changes(changes, yes, say("Install into {} ({})?", agent, scope_words), explanation)
+    if changes:
+        question = say("Install into {} ({})?", agent, scope_words)
+        _confirm_changes(changes, yes, question, _SHADOW if in_shadow else _LIVE)
     switch_shadow(is_on=in_shadow)  # before the hooks are there
     apply(changes)
     note_late_hook(agent, is_installed=late and bool(our_entries.tool_hooks))
+    if not changes:
+        echo(say("Nothing to do: knowbound is installed in {} ({}).", agent, scope_words))
+        return
     echo(say("Installed in {} ({}). To undo: knowbound uninstall {} --scope {}", agent, scope_words, agent, scope))
     if in_shadow:
         echo(say("In shadow: nothing reaches the agent. What would have: knowbound quality shadow"))

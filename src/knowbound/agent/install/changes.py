@@ -88,18 +88,16 @@ def plan_install(
     files: Sequence[SettingsFile], ours: OurEntries, replaced: Sequence[SettingsFile] = ()
 ) -> list[FileChange]:
     """Plan to install into `files` and to remove our entries from `replaced`; nothing if that is done."""
-    paths = dict.fromkeys(file.path for file in (*files, *replaced))
-    plans = [_plan(path, _files_at(path, files), _files_at(path, replaced), ours) for path in paths]
-    return [plan for plan in plans if plan]
+    changes = []
+    for path in dict.fromkeys(file.path for file in (*files, *replaced)):
+        added, removed = ([file for file in group if file.path == path] for group in (files, replaced))
+        changes.append(_plan(path, added, removed, ours))
+    return [change for change in changes if change]
 
 
 def plan_uninstall(files: Sequence[SettingsFile]) -> list[FileChange]:
     """Plan to remove our entries from the files."""
     return plan_install((), OurEntries({}, {}), files)
-
-
-def _files_at(path: Path, files: Sequence[SettingsFile]) -> list[SettingsFile]:
-    return [file for file in files if file.path == path]
 
 
 def _plan(path: Path, added: list[SettingsFile], removed: list[SettingsFile], ours: OurEntries) -> FileChange | None:
@@ -114,31 +112,22 @@ def _plan(path: Path, added: list[SettingsFile], removed: list[SettingsFile], ou
     other_servers = [file for file in _server_files(path, text) if file not in (*added, *removed)]
     has_ours = [file for file in (*added, *removed, *other_servers) if entries_in(file, value_of(file, text))]
     is_as_left = backup is not None and backup.is_of(now)
-    note = ""
     if not added and not has_ours and not is_as_left:
         return None
-    if backup and is_as_left and not other_servers:  # all our entries are written anew: start from the original
-        original = then = backup.original
-        # The backups of version 0.1.0 have the servers of other projects.
-        if original and (left_over := _server_files(path, _decoded(path, original))):
-            original = then = _without_entries(_decoded(path, original), left_over).encode("utf-8")
-        if added:
-            then = _with_entries(_decoded(path, original), added, ours).encode("utf-8")
-        else:
-            note = "as it was before knowbound"
+    if backup and is_as_left and not other_servers:  # all our entries are written anew
+        original, note = _original_without_ours(path, backup), "" if added else "as it was before knowbound"
+        then = _with_entries(_decoded(path, original), added, ours).encode("utf-8") if added else original
     else:
-        before = value_of(removed[0], _decoded(path, backup.original)) if backup and removed else None
-        without_removed = _without_entries(text, removed, before)
-        then = _with_entries(without_removed, added, ours).encode("utf-8")
         original = backup.original if backup and is_as_left else now
         if has_ours and not is_as_left:
             original = _without_entries(text, has_ours).encode("utf-8")
+        before = value_of(removed[0], _decoded(path, backup.original)) if backup and removed else None
+        rest, note = _without_entries(text, removed, before), ""
+        then = _with_entries(rest, added, ours).encode("utf-8")
         if not added and not other_servers:
             note = "edited since the installation: only knowbound's entries are removed"
-            is_only_ours = (
-                backup is not None and backup.original is None and value_of(removed[0], without_removed) == {}
-            )
-            then = None if is_only_ours else then
+            is_file_ours = backup is not None and backup.original is None and value_of(removed[0], rest) == {}
+            then = None if is_file_ours else then
     if then == now:
         return None
     _check_writable(path)
@@ -149,6 +138,13 @@ def _plan(path: Path, added: list[SettingsFile], removed: list[SettingsFile], ou
         made_folder = backup.made_folder if backup else not path.parent.exists()
         new_backup = Backup(original=original, left=hash_of(then), made_folder=made_folder)
     return FileChange(path=path, now=now, then=then, backup=new_backup, note=note)
+
+
+def _original_without_ours(path: Path, backup: Backup) -> bytes | None:
+    """Return the file before our installation. The backups of version 0.1.0 have the servers of other projects."""
+    text = _decoded(path, backup.original)
+    servers = _server_files(path, text) if text else []
+    return _without_entries(text, servers).encode("utf-8") if servers else backup.original
 
 
 def _with_entries(text: str, files: list[SettingsFile], ours: OurEntries) -> str:

@@ -118,25 +118,15 @@ def _files_of(agent: str, scope: str, root: Path, environ: Mapping[str, str]) ->
     """Return the files that code.claude.com/docs and developers.openai.com/codex name."""
     home = Path(environ.get("HOME") or os.path.expanduser("~"))
     if agent == "claude-code":
-        moved = environ.get("CLAUDE_CONFIG_DIR")
-        folder = Path(moved) if moved else home / ".claude"
-        state = claude_state(environ)
+        folder, state = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude"), claude_state(environ)
         top = work_tree(str(root)) or str(root)
         project = main_work_tree(top) or top  # the key of a project in that file
-        return {
-            "user": (
-                SettingsFile(folder / "settings.json", has_hooks=True),
-                SettingsFile(state, servers=("mcpServers",)),
-            ),
-            "project": (
-                SettingsFile(root / ".claude" / "settings.json", has_hooks=True),
-                SettingsFile(root / ".mcp.json", servers=("mcpServers",)),
-            ),
-            "local": (
-                SettingsFile(root / ".claude" / "settings.local.json", has_hooks=True),
-                SettingsFile(state, servers=("projects", project, "mcpServers")),
-            ),
+        hooks, servers, keys = {
+            "user": (folder / "settings.json", state, ("mcpServers",)),
+            "project": (root / ".claude" / "settings.json", root / ".mcp.json", ("mcpServers",)),
+            "local": (root / ".claude" / "settings.local.json", state, ("projects", project, "mcpServers")),
         }[scope]
+        return SettingsFile(hooks, has_hooks=True), SettingsFile(servers, servers=keys)
     if scope == "local":
         raise InputError("scope-unknown", "Codex has no local scope. Try: knowbound install codex --scope project")
     folder = Path(environ.get("CODEX_HOME") or home / ".codex") if scope == "user" else root / ".codex"

@@ -303,20 +303,19 @@ def sync(
         checked = check_anchors(store, settings.root)
         tidy(settings.home, settings.injection_log_days)
         counts = store.index.counts()
-    rows: dict[str, dict[str, int]] = {
-        name: {"written": synced.written, "dropped": synced.dropped, "items": counts.get(name, (0, 0))[0]}
-        | {"served": counts.get(name, (0, 0))[1]}
-        for name, synced in synced_by_backend.items()
-    }
-    lines = [
-        f"{name}: {row['items']} items, {row['served']} served ({row['written']} written, {row['dropped']} dropped)"
-        for name, row in rows.items()
-    ]
+    backends: dict[str, dict[str, int | str]] = {}
+    lines = []
+    for name, synced in synced_by_backend.items():
+        items, served = counts.get(name, (0, 0))
+        backends[name] = {"written": synced.written, "dropped": synced.dropped, "items": items, "served": served}
+        lines.append(f"{name}: {items} items, {served} served ({synced.written} written, {synced.dropped} dropped)")
     if checked.stale or checked.unchanged:
         lines.append(f"{len(checked.stale)} became stale, {len(checked.unchanged)} are current again.")
-    shared = {name: {"current_at": freshness_of(settings.home, name).current_at} for name in settings.shared_backends}
-    lines += [f"{name}: current at {row['current_at']}" for name, row in shared.items()]
-    backends = {name: row | shared.get(name, {}) for name, row in rows.items()}
+    for name in settings.shared_backends:
+        current_at = freshness_of(settings.home, name).current_at
+        lines.append(f"{name}: current at {current_at}")
+        if name in backends:
+            backends[name]["current_at"] = current_at
     print_result(format_, "sync", {"backends": backends, "stale": checked.stale, "current": checked.unchanged}, lines)
 
 

@@ -15,9 +15,9 @@ from knowbound.core.quality import Counts, DayRollup, Durations, Metric
 from knowbound.report import PAGE_FORMATS, PageFormat
 from knowbound.report.formats.charts import metric_svg
 from knowbound.report.formats.text import metric_line
+from knowbound.report.judging import LABEL
 from knowbound.report.quality.items import render_item
 from knowbound.report.quality.model import JudgeWorth, QualityStatus
-from knowbound.report.quality.sections import LABEL
 from knowbound.report.quality.status import render_quality
 from knowbound.report.sections import MetricChart
 from knowbound.stats.judge_gate import GateReason, GateState, MetricGate, WeeklySample

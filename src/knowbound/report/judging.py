@@ -12,7 +12,8 @@ from knowbound.report import ShortFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import document, fields
 from knowbound.report.lines import Line, data, joined, prose
-from knowbound.report.sections import Entry, Page, Section, Table, listing, section, table
+from knowbound.report.quality.model import JudgeWorth
+from knowbound.report.sections import Entry, Page, Part, Section, Table, facts, listing, section, table
 from knowbound.report.words import rate_cell
 from knowbound.stats.calibration import Calibration, Estimate, ScoreCalibration
 from knowbound.stats.judge_gate import (
@@ -357,3 +358,52 @@ def _turn_document(report: TurnCalibrationReport) -> dict[str, object]:
         "ranking_waits_for": [str(metric) for metric in waits_for(report.gates, RANKING)],
         **fields(report, f"fallback({_JUDGE}) weekly notes"),
     }
+
+
+# The judge of injected items, on the screen of `quality status` and its page
+
+LABEL = "knowbound judge label --question turns"
+CALIBRATE = "knowbound judge calibrate --question turns"
+
+
+def judge_rows(judge: JudgeWorth) -> Iterator[tuple[str, Line]]:
+    """Yield rows for the screen: the judge, its agreement with people, and the next step."""
+    yield "Judge", _judge_words(judge)
+    measured = judge.measured.items()
+    if judge.versions and measured:
+        agreements = (
+            f"{METRIC_NAMES[name]} {percent(result.found.agreement.value)} ({result.gate.state})"
+            for name, result in measured
+        )
+        yield "Agrees", joined(agreements)
+    if judge.versions and not (measured and all(result.gate.is_reliable for _, result in measured)):
+        yield "Measure", (data(LABEL), ", then ", data(CALIBRATE))
+    elif judge.versions and judge.weekly and (judge.weekly.drifted or judge.weekly.is_due):
+        yield "Drift", next(weekly_lines(judge.weekly))
+
+
+def judge_parts(judge: JudgeWorth) -> tuple[Part, ...]:
+    """Yield parts of a page: the figures of every metric, and the weekly sample."""
+    if not judge.measured:
+        return (facts(judge_rows(judge)),)
+    rows = []
+    for metric, measured in judge.measured.items():
+        shares = (percent(share.value) for share in (measured.found.sensitivity, measured.found.specificity))
+        why = prose(gate_words(measured.gate, measured.found))
+        rows.append((METRIC_NAMES[metric], str(measured.gate.state), *shares, why))
+    weekly = tuple(weekly_lines(judge.weekly))
+    shown = table("metric|state|sensitivity|specificity|why", rows)
+    return facts([("Judge", _judge_words(judge))]), shown, *((listing(weekly),) if weekly else ())
+
+
+def _judge_words(judge: JudgeWorth) -> Line:
+    """Return the judges of these days, and the labels that they were compared with."""
+    if not judge.versions:
+        return "none judged a turn of these days"
+    by: Line = joined((data(version), f" ({counted(turns, 'turn')})") for version, turns in judge.versions.items())
+    if all(version.startswith("rules-") for version in judge.versions):  # they find plain contradictions alone
+        by = joined((by, "contradicted is a lower bound"))
+    if not judge.measured:
+        return joined((by, "unmeasured: nobody knows yet how often it errs"))
+    against = f"{counted(judge.labelled, 'labelled turn')}, {judge.made[:10]}"
+    return joined((by, (data(judge.version), f" against {against}") if len(judge.versions) > 1 else against))

@@ -10,12 +10,26 @@ from typing import Unpack
 import msgspec
 
 from knowbound.core.quality import ANSWER_DAYS, Closing, Counts, Discovery, Metric, Suggestion
+from knowbound.language import say
 from knowbound.report import Layout, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import document
+from knowbound.report.formats.plain import shorten
 from knowbound.report.judging import METRIC_NAMES
 from knowbound.report.lines import Line, Span, Tone, data, joined, prose, quote, soft
-from knowbound.report.quality.model import TO_LOOK_AT, ItemInjection, ItemQuality, ShadowChoice, ShadowStatus
+from knowbound.report.quality.model import (
+    ENOUGH,
+    FIRST_ITEMS,
+    ITEM_DAYS,
+    TO_LOOK_AT,
+    Fault,
+    ItemInjection,
+    ItemQuality,
+    ItemToFix,
+    QualityStatus,
+    ShadowChoice,
+    ShadowStatus,
+)
 from knowbound.report.sections import Entry, Note, Page, Section, facts, listing, section, table
 from knowbound.report.words import place_words, rate_cell, without_uuids
 from knowbound.stats.rate import Rate
@@ -371,3 +385,51 @@ def _entry(item: ScoredItem, why: str, said: str = "") -> Entry:
     if said:
         lines.append(("The agent said: ", prose(" ".join(said.split())[: 2 * _FIRST_WORDS])))
     return Entry((data(item.source), f": {why}"), tuple(lines), data(place_words(item.file, item.line)))
+
+
+# Items to fix, on the screen of `quality status` and its page
+
+_SCREEN_WORDS = 68  # of an item on a screen
+_STATEMENT = 80  # of what an agent said instead
+_FAULT_TONES = {Fault.WRONG: Tone.BAD, Fault.OFF_TOPIC: Tone.FAIR, Fault.IGNORED: Tone.UNSURE}
+
+
+def items_to_fix(status: QualityStatus, is_screen: bool) -> Section:
+    """List the items to fix: the first five; a page has further items folded."""
+    title, judged = say("Fix first, of what was injected in {} days", ITEM_DAYS), status.window.injected.judged
+    if not status.items:
+        nothing = (
+            f"Nothing: no item that is served was contradicted, and none with {ENOUGH} verdicts or more was never on "
+            "topic or never used."
+        )
+        return section(title, "items", Note(nothing if judged else "Unknown: no item was judged."))
+    linked = set() if is_screen else {page.id for page in status.pages}
+    entries = (_item_entry(item, is_screen, is_linked=item.id in linked) for item in status.items)
+    return section(title, "items", listing(entries, FIRST_ITEMS, "--format json"))
+
+
+def _item_entry(item: ItemToFix, is_screen: bool, *, is_linked: bool) -> Entry:
+    words, statement, draft = (
+        shorten(text, most) if is_screen else text
+        for text, most in ((item.content, _SCREEN_WORDS), (item.statement, _STATEMENT), (item.draft, _STATEMENT))
+    )
+    id_ = Span(item.id, Tone.DATA, anchor_of(item.id) if is_linked else "")
+    head: Line = (Span(item.fault, _FAULT_TONES[item.fault]), " ", id_, ": ", quote(words))
+    instead: tuple[Line, ...] = (("agents say: ", quote(statement)),) if statement and not item.draft else ()
+    instead += (("suggested: ", quote(draft)),) if draft else ()
+    times, place = _times_and_fix(item)
+    numbers = joined((times, f"last {item.time[:10]}", *turn_words(item.session, item.turn, is_short=is_screen)))
+    return Entry(head, (*instead, numbers), place)
+
+
+def _times_and_fix(item: ItemToFix) -> tuple[str, Line]:
+    often, command = "once" if item.times == 1 else f"{item.times:,} times", data(item.commands[0])
+    match item.fault:
+        case Fault.WRONG:
+            silenced = ", silenced: not injected any more" if item.is_silenced else ""
+            return f"contradicted {often}{silenced}", command
+        case Fault.OFF_TOPIC:
+            return f"injected {often}, on topic never", (command, " then narrow it, or ", data(item.commands[1]))
+        case Fault.IGNORED:
+            leave = " or leave it: not being used is no fault by itself"
+            return f"on topic {often}, used never", (command, leave)

@@ -5,42 +5,61 @@ The first line says what to do next. What is not known is said to be unknown, wi
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Iterator
-from typing import Unpack
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, Unpack
 
-from knowbound.core.quality import Metric
+from knowbound.core.quality import Counts, Durations, Metric
 from knowbound.language import say, translated
 from knowbound.report import Layout, PageFormat
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.formats.plain import shorten
-from knowbound.report.judging import METRIC_NAMES
-from knowbound.report.lines import Line, data, joined, soft
-from knowbound.report.quality import sections as parts
-from knowbound.report.quality.items import COUNTS, ITEM_TO_FIX, item_sections, shadow_document
-from knowbound.report.quality.model import TO_LOOK_AT, QualityStatus, RescueFigures, ShadowStatus
+from knowbound.report.gaps.figures import share_figure
+from knowbound.report.judging import METRIC_NAMES as ITEM_METRIC_NAMES
+from knowbound.report.judging import judge_parts, judge_rows
+from knowbound.report.lines import Line, Span, Tone, data, joined, prose, soft
+from knowbound.report.quality.items import COUNTS, ITEM_TO_FIX, item_sections, items_to_fix, shadow_document
+from knowbound.report.quality.model import FIRST_ITEMS, TO_LOOK_AT, QualityStatus, RescueFigures, ShadowStatus
 from knowbound.report.quality.rollout import rollout_row
-from knowbound.report.sections import Note, Page, Section, facts, section
+from knowbound.report.sections import (
+    Entry,
+    Figure,
+    Figures,
+    MetricChart,
+    Note,
+    Page,
+    Part,
+    Section,
+    Table,
+    facts,
+    listing,
+    section,
+    table,
+)
+from knowbound.report.words import rate_cell
+from knowbound.stats.printing import percent, percent_range, points
 from knowbound.stats.quality import (
     PROMPT_LIMIT_MS,
     STOP_LIMIT_MS,
     WINDOW_DAYS,
     HoldoutComparison,
+    MetricStatus,
     OutcomeDifference,
     QualityMetric,
     TargetState,
+    TrendDirection,
     TurnOutcome,
+    is_slower_than,
     p95_ms,
     window,
 )
 from knowbound.stats.rate import Rate
+from knowbound.stats.rollout import RolloutState
 from knowbound.text.printable import counted
 
-_SHADOWED = (Metric.ON_TOPIC, Metric.CONTRADICTED)  # nobody can use what is not there
 _REASON = 36  # characters of why turns have no verdict, on a screen
-
-
 _TABLE = "true_yes false_yes false_no true_no n agreement kappa sensitivity specificity precision"
 _MEASURED = " ".join(f"{name}=found.{name}" for name in _TABLE.split())
 _METRIC = "now corrected target(share kind) state more pending before difference(value low high) trend"
@@ -60,7 +79,7 @@ def quality_page(status: QualityStatus, format: PageFormat) -> Page:
         lead=f"The four metrics of what is injected, over {WINDOW_DAYS} days.",
         totals=next_step(status),
         origin=() if status.is_empty else tuple(_origin(status)),
-        sections=(parts.meanings(),) if status.is_empty else tuple(_sections(status, format)),
+        sections=(_meanings(),) if status.is_empty else tuple(_sections(status, format)),
         commands=_FIRST_COMMANDS if status.is_empty else (),
         version=status.version,
     )
@@ -70,31 +89,32 @@ def _sections(status: QualityStatus, format: PageFormat) -> Iterator[Section]:
     """A terminal gets one screen, a page everything."""
     is_screen = format == "text"
     title = say("Last {} days, and the {} before", WINDOW_DAYS, WINDOW_DAYS)
-    cards = (parts.figures(status),) if format == "html" else ()
-    metrics = parts.metric_table(status, is_wide=not is_screen)
+    cards = (Figures(tuple(map(_figure, status.metrics))),) if format == "html" else ()
+    metrics = _metric_table(status, is_wide=not is_screen)
     yield section(title, "metrics", *cards, metrics, *_notes(status, is_screen))
     if is_screen:
-        yield from (parts.meanings(),) if status.is_new else ()
-        yield parts.items_to_fix(status, is_screen)
+        yield from (_meanings(),) if status.is_new else ()
+        yield items_to_fix(status, is_screen)
         yield section("", "", facts(_screen_rows(status)))
         return
-    yield section("Over time", "time", *parts.metric_charts(status))
-    yield parts.items_to_fix(status, is_screen)
-    yield section("What the judge is worth", "judge", *parts.judge_parts(status.judge))
-    yield section("Cost", "cost", facts(parts.cost_rows(status)))
+    yield section("Over time", "time", *_metric_charts(status))
+    yield items_to_fix(status, is_screen)
+    yield section("What the judge is worth", "judge", *judge_parts(status.judge))
+    yield section("Cost", "cost", facts(_cost_rows(status)))
     yield section("Shadow", "shadow", facts(_shadow_rows(status.shadow)))
     yield section("Rollout", "rollout", facts(_rollout_rows(status)))
     yield section("With and without", "holdout", facts(_holdout_rows(status.holdout, is_whole=True)))
     yield section("Rescue", "rescue", facts(_rescue_rows(status.rescues)))
-    yield parts.breakdown(status)
+    yield _breakdown(status)
     for page in status.pages:
         yield from item_sections(page, is_whole=False)
 
 
 def _screen_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
-    yield from parts.judge_rows(status.judge)
-    yield "Cost", parts.cost_line(status)
-    yield from parts.others_row(status)
+    yield from judge_rows(status.judge)
+    took = ", ".join(f"{hook.name} {hook}" for hook in _hooks(status))
+    yield "Cost", joined((_tokens(status), f"p95 of hooks: {took}"))
+    yield from _others_row(status)
     yield from _shadow_rows(status.shadow)
     yield from _rollout_rows(status)
     yield from _holdout_rows(status.holdout, offers=status.offers_holdout)
@@ -106,10 +126,17 @@ def _screen_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
 def _document(status: QualityStatus) -> dict[str, object]:
     days, judge, series = status.window, status.judge, status.series
     first, last = window(status.until)
-    limits = (("prompt", days.prompt_ms, PROMPT_LIMIT_MS), ("stop", days.stop_ms, STOP_LIMIT_MS))
+    hooks = {
+        f"{hook.name}_hook": {"p95_ms": p95_ms(hook.took), "limit_ms": hook.limit, "runs": hook.took.runs}
+        for hook in _hooks(status)
+    }
     figures = f"state=gate.state more_turns=gate.more {_MEASURED}"
     measured = fields(judge, f"version labelled_turns=labelled made metrics=measured({figures})")
-    corrected = status.others_corrected
+    corrected, rollout = status.others_corrected, None
+    if status.rollout is not None:
+        tripped = [str(monitor.mode) for monitor in status.rollout.monitors if monitor.tripped]
+        rollout = fields(status.rollout, "leg=current.leg.number since=state.since? reverted=state.last_kill")
+        rollout |= {"tripped": tripped}
     return {
         "format": "knowbound.quality/1",
         "window": {"first": first, "last": last, "is_current": status.is_current},
@@ -126,29 +153,16 @@ def _document(status: QualityStatus) -> dict[str, object]:
             for name, counts in days.others.items()
         },
         **fields(status, "other_corrections corrective_calls=window.corrective_calls unscored"),
-        "cost": {
-            "injected_tokens": days.injected_tokens,
-            **{
-                f"{name}_hook": {"p95_ms": p95_ms(took), "limit_ms": limit, "runs": took.runs}
-                for name, took, limit in limits
-            },
-        },
+        "cost": {"injected_tokens": days.injected_tokens, **hooks},
         "judge": fields(judge, "versions")
         | {"measured": measured if judge.measured else None, "weekly": as_json(judge.weekly)},
-        "rollout": _rollout_fields(status),
+        "rollout": rollout,
         "holdout": as_json(status.holdout),
         "shadow": shadow_document(status.shadow) if status.shadow else None,
         "silenced": {"prompts": days.silenced_prompts, "items": days.silenced},
         **fields(status, f"rescues(misses said absent used contradicted) items({ITEM_TO_FIX})"),
         "series": [{"date": day.date} | {str(name): as_json(day.rates[name]) for name in day.rates} for day in series],
     }
-
-
-def _rollout_fields(status: QualityStatus) -> dict[str, object] | None:
-    if (rollout := status.rollout) is None:
-        return None
-    values = fields(rollout, "leg=current.leg.number since=state.since? reverted=state.last_kill")
-    return values | {"tripped": [str(monitor.mode) for monitor in rollout.monitors if monitor.tripped]}
 
 
 def _rollout_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
@@ -163,8 +177,8 @@ def _shadow_rows(found: ShadowStatus | None) -> Iterator[tuple[str, Line]]:
     if found is None or not found.is_on:
         return
     counts = found.counts
-    shown = _SHADOWED if counts.judged else ()
-    rates = [f"{METRIC_NAMES[metric]} {Rate(counts.of(metric), counts.judged)}" for metric in shown]
+    shown = (Metric.ON_TOPIC, Metric.CONTRADICTED) if counts.judged else ()  # nobody can use what is not there
+    rates = [f"{ITEM_METRIC_NAMES[metric]} {Rate(counts.of(metric), counts.judged)}" for metric in shown]
     chosen = f"{counted(len(found.choices), 'item')} would have been injected since {found.since[:10] or 'then'}"
     yield "Shadow", joined((chosen, *rates, f"{found.answered} of {TO_LOOK_AT} looked at"))
 
@@ -183,19 +197,14 @@ def _origin(status: QualityStatus) -> Iterator[Line]:
     if status.holdout:
         yield _causal_line(status.holdout)
     window = status.window
-    ends = f"{WINDOW_DAYS} days to {status.until}"
-    if not status.is_current:
-        ends += ", the newest that were measured"
-    items = window.injected.judged + window.injected.unjudged
-    yield joined(
-        (
-            ends,
-            counted(window.turns, "turn"),
-            f"{counted(items, 'item')} for {counted(window.prompts_with_items, 'prompt')}",
-            f"{window.prompts_left_alone:,} got nothing",
-            f"{window.interrupted:,} interrupted" if window.interrupted else "",
-        )
+    ends = f"{WINDOW_DAYS} days to {status.until}{'' if status.is_current else ', the newest that were measured'}"
+    items = counted(window.injected.judged + window.injected.unjudged, "item")
+    prompts = (
+        f"{items} for {counted(window.prompts_with_items, 'prompt')}",
+        f"{window.prompts_left_alone:,} got nothing",
     )
+    interrupted = f"{window.interrupted:,} interrupted" if window.interrupted else ""
+    yield joined((ends, counted(window.turns, "turn"), *prompts, interrupted))
 
 
 def _notes(status: QualityStatus, is_screen: bool) -> Iterator[Note]:
@@ -205,7 +214,7 @@ def _notes(status: QualityStatus, is_screen: bool) -> Iterator[Note]:
         yield Note(soft(f"No item was contradicted anew; {waiting} for a correction since before."))
     elif status.pending and not is_screen:  # there the state says it
         yield Note(soft(f"{counted(status.pending, 'correction')} can still be made, and would count."))
-    if not is_screen and parts.is_adjusted(status):
+    if not is_screen and _is_adjusted(status):
         yield Note(soft("Adjusted: the same rate for a judge without error (Rogan–Gladen)."))
     if status.unscored:
         reason = next(iter(status.unscored))
@@ -240,8 +249,8 @@ def next_step(status: QualityStatus) -> Line:
     if status.wrong:
         what = translated("an item") if status.wrong == 1 else counted(status.wrong, "item")
         return say("Correct {} that agents contradicted, first ", what), data(status.items[0].id), "."
-    if slow := [name for name, _, is_slow in parts.hooks(status) if is_slow]:
-        return f"The {slow[0].lower()} hook is too slow: run knowbound doctor."
+    if slow := [hook.name for hook in _hooks(status) if hook.is_slow]:
+        return f"The {slow[0]} hook is too slow: run knowbound doctor."
     if not counts.judged and counts.unjudged:
         return "No item has a verdict, the judge failed: knowbound quality score --again"
     if not counts.judged and status.other_corrections:
@@ -289,15 +298,11 @@ def _holdout_rows(
         both = (outcome.injected, outcome.held_out)
         injected, held_out = ("unknown" if mean is None else f"{mean:,.1f}" for mean in both)
         means = f"{injected} with items, {held_out} without"
-        yield _outcome_name(outcome).capitalize(), f"{means} per turn; {_difference_words(outcome)}"
-
-
-def _outcome_name(outcome: OutcomeDifference) -> str:
-    return outcome.outcome.replace("_", " ")
+        yield outcome.outcome.replace("_", " ").capitalize(), f"{means} per turn; {_difference_words(outcome)}"
 
 
 def _outcome_words(outcome: OutcomeDifference) -> str:
-    return f"{_outcome_name(outcome)} {_difference_words(outcome)}"
+    return f"{outcome.outcome.replace('_', ' ')} {_difference_words(outcome)}"
 
 
 def _difference_words(outcome: OutcomeDifference) -> str:
@@ -310,3 +315,160 @@ def _difference_words(outcome: OutcomeDifference) -> str:
     value, low, high = (f"{side:+,.1f}".replace("-", "−") for side in (outcome.value, outcome.low, outcome.high))
     shown = f"{value} (95% {low} to {high})"
     return shown if outcome.is_decided else f"{shown}, not decided{more}"
+
+
+METRIC_NAMES: dict[QualityMetric, str] = {
+    **{QualityMetric(metric): name for metric, name in ITEM_METRIC_NAMES.items()},
+    QualityMetric.DISCOVERY: "then corrected",
+}
+_MEANINGS: dict[QualityMetric, str] = {
+    QualityMetric.ON_TOPIC: "Injected items that bear on what the prompt asks.",
+    QualityMetric.USED: "Injected items that the answer restates or acts on.",
+    QualityMetric.CONTRADICTED: "Injected items that the agent contradicted explicitly.",
+    QualityMetric.DISCOVERY: "Contradicted items that somebody corrected within 14 days.",
+}
+_OTHER = 30  # characters of the name of a file on a screen
+_STATE_TONES = {
+    TargetState.MET: Tone.GOOD,
+    TargetState.MISSED: Tone.BAD,
+    TargetState.UNDECIDED: Tone.UNSURE,
+    TargetState.UNKNOWN: Tone.SOFT,
+}
+_TREND_TONES = {TrendDirection.BETTER: Tone.GOOD, TrendDirection.WORSE: Tone.BAD}
+
+
+def _metric_table(status: QualityStatus, *, is_wide: bool) -> Table:
+    """The four metrics against their targets, each with its interval and how it changed."""
+    adjusted = "adjusted>?4|" if _is_adjusted(status) else ""
+    columns = f"|now>|95%>|{adjusted}of>?5|target>|state (more needed)|before>?3|change?2"
+    rows = (tuple(_metric_cells(metric, is_wide, is_adjusted=_is_adjusted(status))) for metric in status.metrics)
+    return table(columns, rows, hint="")
+
+
+def _is_adjusted(status: QualityStatus) -> bool:
+    """Report whether a rate is shown corrected for the errors of the judge."""
+    return any(metric.corrected.value is not None for metric in status.metrics)
+
+
+def _metric_cells(metric: MetricStatus, is_wide: bool, is_adjusted: bool) -> Iterator[Line]:
+    """Yield the cells of a metric, in the order of the columns of `_metric_table`."""
+    needed = f" ({metric.more:,})" if metric.state is TargetState.UNDECIDED and metric.more else ""
+    yield from (METRIC_NAMES[metric.metric], percent(metric.now.value), percent_range(metric.now.interval))
+    if is_adjusted:
+        yield rate_cell(metric.corrected, interval=is_wide, none="–")
+    yield f"{metric.now.n:,}" if metric.now.n else ""
+    yield str(metric.target)
+    yield Span(metric.state, _STATE_TONES[metric.state]), f" ({metric.pending:,} wait)" if metric.pending else needed
+    yield percent(metric.before.value) if metric.before.n else "–"
+    change = metric.difference
+    moved = "" if change is None or metric.trend is TrendDirection.SAME else f" {points(change.value)}"
+    yield Span(f"{metric.trend}{moved}", _TREND_TONES.get(metric.trend, Tone.SOFT)) if change is not None else ""
+
+
+def _meanings() -> Section:
+    """Return the meaning of the four rates, one line each, for whoever sees them first."""
+    rows = ((translated(METRIC_NAMES[metric]).capitalize(), words) for metric, words in _MEANINGS.items())
+    return section("What the four rates mean", "meanings", facts(rows))
+
+
+def _figure(metric: MetricStatus) -> Figure:
+    """Return a metric as a card."""
+    now, label, meaning = metric.now, *(translated(words[metric.metric]) for words in (METRIC_NAMES, _MEANINGS))
+    counts = say("{:,} of {:,}", now.k, now.n) if now.n else "nothing was counted"
+    target = say("{} Target {}.", meaning, metric.target)
+    return share_figure(label.capitalize(), now.value, now.interval, counts, target, (metric.target.share,))
+
+
+def _metric_charts(status: QualityStatus) -> tuple[Part, ...]:
+    """The metrics over time, with where legs of the rollout began and what would revert the present one."""
+    state = status.rollout.state if status.rollout else RolloutState()
+    legs = tuple((event.time[:10], f"leg {event.after}") for event in state.history)
+    before = state.baselines.get(state.leg)
+    kills = {QualityMetric.ON_TOPIC: before.rates[QualityMetric.ON_TOPIC].value} if before else {}
+    charts = []
+    for metric in status.metrics:
+        title, kill = translated(METRIC_NAMES[metric.metric]).capitalize(), kills.get(metric.metric)
+        charts.append(MetricChart(title, metric.metric, metric.target, status.series, legs, kill))
+    return (*charts, Note(soft("Each point is the 7 days that end with it; the band is its 95% interval.")))
+
+
+def _breakdown(status: QualityStatus) -> Section:
+    """Show counts by backend and source; and texts in no metric: pulled by agents, or injected by other tools."""
+    window = status.window
+    rows = [
+        *_origin_rows("backend", window.by_backend),
+        *_origin_rows("source", window.by_source),
+        *(_origin_rows("asked for", {"by agents": window.pulled}) if window.pulled != Counts() else ()),
+        *_origin_rows("others", window.others, status.others_corrected),
+    ]
+    named = "".join(f"|{METRIC_NAMES[metric]}>" for metric in QualityMetric)
+    others = "What agents asked for, and what others injected (CLAUDE.md and the like), is in no metric above."
+    corrections = []
+    for correction in status.other_corrections:
+        call = f"{correction.tool} {json.dumps(correction.arguments, ensure_ascii=False)}"
+        fix: Line = ("Correct it there: ", data(call)) if correction.tool else "Correct it where it is kept."
+        head = (data(correction.source), f": contradicted {correction.contradictions}×: ", data(correction.content))
+        corrections.append(Entry(head, (("The agent said: ", prose(correction.statement)), fix)))
+    shown = listing(corrections, FIRST_ITEMS, "--format json")
+    return section("By origin", "origins", table(f"|name|judged>{named}", rows), Note(soft(others)), shown)
+
+
+def _origin_rows(
+    kind: str, groups: Mapping[str, Counts], corrected: Mapping[str, Rate] | None = None
+) -> Iterator[list[Line]]:
+    """Yield sources, most items first. Corrections are counted for our whole store, and for each foreign source."""
+    for name, counts in _most_judged_first(groups):
+        rates = [*(Rate(counts.of(metric), counts.judged) for metric in Metric), (corrected or {}).get(name, Rate())]
+        shares = (f"{percent(rate.value)} ({rate.k:,})" if rate.n else "–" for rate in rates)
+        yield [kind, data(name), f"{counts.judged:,}", *shares]
+
+
+def _most_judged_first(groups: Mapping[str, Counts]) -> list[tuple[str, Counts]]:
+    return sorted(groups.items(), key=lambda group: (-group[1].judged, group[0]))
+
+
+def _others_row(status: QualityStatus) -> Iterator[tuple[str, Line]]:
+    """Return a row for the screen: the foreign file or hook with the most pieces, and the number of further sources."""
+    ordered = _most_judged_first(status.window.others)
+    if ordered and ordered[0][1].judged:
+        name, counts = ordered[0]
+        on_topic, used = (percent(counts.of(metric) / counts.judged) for metric in (Metric.ON_TOPIC, Metric.USED))
+        words = f": {on_topic} on topic, {used} used of {counted(counts.judged, 'piece')}"
+        more = f"{len(ordered) - 1:,} more on the page" if len(ordered) > 1 else ""
+        yield "Others", joined(((data(shorten(name, _OTHER)), words), more))
+
+
+class _Hook(NamedTuple):
+    """The time that a hook took over the days of the window, and its limit."""
+
+    name: str
+    took: Durations
+    limit: int
+
+    @property
+    def is_slow(self) -> bool:
+        return is_slower_than(self.took, self.limit)
+
+    def __str__(self) -> str:
+        ms = p95_ms(self.took)
+        return f"{'unknown' if ms is None else f'{ms:,}'} of {self.limit} ms"
+
+
+def _hooks(status: QualityStatus) -> tuple[_Hook, _Hook]:
+    window = status.window
+    return _Hook("prompt", window.prompt_ms, PROMPT_LIMIT_MS), _Hook("stop", window.stop_ms, STOP_LIMIT_MS)
+
+
+def _cost_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
+    """Yield the tokens, and the time of each hook, as rows."""
+    yield "Tokens", _tokens(status)
+    for hook in _hooks(status):
+        too_slow = (" ", Span("too slow", Tone.BAD)) if hook.is_slow else ()
+        yield f"{hook.name.capitalize()} hook", (f"p95 {hook}", *too_slow)
+
+
+def _tokens(status: QualityStatus) -> str:
+    window = status.window
+    if not window.injected_tokens or not window.prompts_with_items:
+        return "no token was injected"
+    return f"{window.injected_tokens / window.prompts_with_items:,.0f} tokens per prompt with items"

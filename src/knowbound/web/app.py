@@ -10,7 +10,6 @@ import threading
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
@@ -62,10 +61,8 @@ def application(studio: Studio, hosts: frozenset[str], cookie: str, language: st
         Route("/events", answers.events),
     ]
     for page in studio_pages():
-        routes += [Route(path, answers.show_page(page, view)) for path, view in page.views.items()]
-        routes += [
-            Route(path, answers.make_change(page, change), methods=["POST"]) for path, change in page.changes.items()
-        ]
+        routes += [Route(path, answers.shown(page, view)) for path, view in page.views.items()]
+        routes += [Route(path, answers.changed(page, view), methods=["POST"]) for path, view in page.changes.items()]
     return Starlette(
         routes=routes,
         middleware=[Middleware(Guard, access=studio.access, hosts=hosts, cookie=cookie)],
@@ -98,7 +95,7 @@ class _Answers:
 
     async def closed(self, request: Request) -> Response:
         """Say how the studio is opened."""
-        return await self._html(request, "closed.html", {}, None, 401)
+        return await self._html(request, "closed.html", {}, 401)
 
     async def sign_in(self, request: Request) -> Response:
         """Show the form for a name and a password, and check them."""
@@ -113,7 +110,7 @@ class _Answers:
             if session is not None:
                 return self._with_session(RedirectResponse("/", 303), session, request)
             is_wrong = True
-        return await self._html(request, "sign_in.html", {"wrong": is_wrong}, None, 401 if is_wrong else 200)
+        return await self._html(request, "sign_in.html", {"wrong": is_wrong}, 401 if is_wrong else 200)
 
     async def sign_out(self, request: Request) -> Response:
         """End the session."""
@@ -147,78 +144,54 @@ class _Answers:
 
     # The pages
 
-    def show_page(self, page: StudioPage, view: View) -> Callable[[Request], Any]:
+    def shown(self, page: StudioPage, view: View) -> Callable[[Request], Any]:
         """Return the answer of an address that shows something."""
 
         async def answer(request: Request) -> Response:
-            visitor: Visitor = request.scope["knowbound.visitor"]
-            asked = Asked(self._studio, visitor.user, request.path_params, dict(request.query_params))
-            return await self._answer(request, page, view, asked)
+            return await run_in_threadpool(self._answer, request, page, view, {})
 
         return answer
 
-    def make_change(self, page: StudioPage, change: View) -> Callable[[Request], Any]:
+    def changed(self, page: StudioPage, change: View) -> Callable[[Request], Any]:
         """Return the answer of an address that changes something."""
 
         async def answer(request: Request) -> Response:
-            visitor: Visitor = request.scope["knowbound.visitor"]
             form = await _form(request)
             _check_csrf(request, form)
             if not self._studio.access.may(page.right):
                 raise HTTPException(403, "This studio is read-only.")
-            asked = Asked(self._studio, visitor.user, request.path_params, dict(request.query_params), form)
             try:
-                return await self._answer(request, page, change, asked)
+                return await run_in_threadpool(self._answer, request, page, change, form)
             finally:
                 self._studio.live.wake()
 
         return answer
 
-    async def _answer(self, request: Request, page: StudioPage, view: View, asked: Asked) -> Response:
-        """Answer a request with what a view makes of it: another address, plain text or a page."""
-        made = await run_in_threadpool(partial(self._view_answer, request, page, view, asked))
-        if isinstance(made, Goto):
-            return RedirectResponse(made.path, 303)
-        if isinstance(made, Plain):
-            return PlainTextResponse(made.text)
-        html, status = made
-        return HTMLResponse(html, status)
-
-    def _view_answer(
-        self, request: Request, page: StudioPage, view: View, asked: Asked
-    ) -> Goto | Plain | tuple[str, int]:
-        """Return the answer of a view, a page as HTML with its status. Runs in a thread: a view may wait for a file."""
+    def _answer(self, request: Request, page: StudioPage, view: View, form: dict[str, str]) -> Response:
+        """Answer a request with what a view makes of it. Runs in a thread: a view may wait for a file."""
         use_here(sentences(self._language_of(request)))
-        shown = view(asked)
-        if not isinstance(shown, Shown):
-            return shown
-        return self._rendered(request, shown.template, shown.values, page), shown.status
+        visitor: Visitor = request.scope["knowbound.visitor"]
+        match view(Asked(self._studio, visitor.user, request.path_params, dict(request.query_params), form)):
+            case Goto(path):
+                return RedirectResponse(path, 303)
+            case Plain(text):
+                return PlainTextResponse(text)
+            case Shown(template, values, status):
+                return self._rendered(request, template, values, page, status)
 
-    async def _html(
-        self, request: Request, template: str, values: dict[str, Any], page: StudioPage | None, status: int = 200
+    async def _html(self, request: Request, template: str, values: Mapping[str, Any], status: int) -> Response:
+        """Return a page that is none of the menu."""
+        return await run_in_threadpool(self._rendered, request, template, values, None, status)
+
+    def _rendered(
+        self, request: Request, template: str, values: Mapping[str, Any], page: StudioPage | None, status: int
     ) -> Response:
-        return HTMLResponse(await run_in_threadpool(self._rendered, request, template, values, page), status)
-
-    def _rendered(self, request: Request, template: str, values: Any, page: StudioPage | None) -> str:
         visitor, language = request.scope.get("knowbound.visitor"), self._language_of(request)
         theme = cookies_of(request.headers).get(_THEME, "")
         use_here(sentences(language))
-        return rendered(
-            template,
-            {
-                "studio": self._studio,
-                "pages": studio_pages() if visitor else (),
-                "page": page,
-                "language": language,
-                "theme": theme if theme in THEMES else "",
-                "csrf": visitor.csrf if visitor else "",
-                "user": visitor.user if visitor else "",
-                "pulse": self._studio.live.pulse,
-                "version": __version__,
-                "css": "",
-                **values,
-            },
-        )
+        of_visitor = {"pages": studio_pages(), "csrf": visitor.csrf, "user": visitor.user} if visitor else {}
+        of_browser = {"language": language, "theme": theme if theme in THEMES else ""}
+        return HTMLResponse(rendered(template, self._studio, page, {**of_browser, **of_visitor, **values}), status)
 
     def _language_of(self, request: Request) -> str:
         chosen = cookies_of(request.headers).get(_LANGUAGE, "")
@@ -231,19 +204,19 @@ class _Answers:
         status = error.status_code if isinstance(error, HTTPException) else 404
         reason = error.detail if isinstance(error, HTTPException) and status not in (404, 405) else ""
         values = {"headline": "There is no such page." if status == 404 else reason or "This cannot be done here."}
-        return await self._html(request, "wrong.html", values | {"said": "", "slug": ""}, None, status)
+        return await self._html(request, "wrong.html", values | {"said": "", "slug": ""}, status)
 
     async def user_error(self, request: Request, error: Exception) -> Response:
         """Show an error that the visitor can act on, with its next step."""
         slug = error.slug if isinstance(error, KnowboundError) else ""
         values = {"headline": "That did not work.", "said": str(error.args[0]), "slug": slug}
-        return await self._html(request, "wrong.html", values, None, 409)
+        return await self._html(request, "wrong.html", values, 409)
 
     async def defect(self, request: Request, error: Exception) -> Response:
         """Show that something is wrong with us. Starlette raises the error again, for the log."""
         shown_error = f"{type(error).__name__}" if not os.environ.get("KNOWBOUND_TRACEBACK") else f"{error!r}"
         values = {"headline": "A defect of ours.", "said": shown_error, "slug": f"exit {DEFECT}"}
-        return await self._html(request, "wrong.html", values, None, 500)
+        return await self._html(request, "wrong.html", values, 500)
 
 
 async def asset(request: Request) -> Response:

@@ -27,7 +27,7 @@ from knowbound.report.sections import Figure, Section
 from knowbound.stats.printing import percent
 from knowbound.text.printable import counted, shorten
 from knowbound.web.access import Access
-from knowbound.web.live import Live, Pulse, ReadingPlan
+from knowbound.web.live import Live, ReadingPlan
 from knowbound.web.markdown import markdown_html
 from knowbound.web.pages import Asked, Goto, Plain, Shown, Studio, StudioPage, studio_pages
 
@@ -68,9 +68,11 @@ def sentences(language: str) -> dict[str, str]:
     return {} if language == "en" else catalogue(language)
 
 
-def rendered(template: str, values: Mapping[str, Any]) -> str:
-    """Return a page in the language of the present context."""
-    return environment().get_template(template).render(values)
+def rendered(template: str, studio: Studio, page: StudioPage | None, values: Mapping[str, Any]) -> str:
+    """Return a page in the language of the present context, without a menu unless the values have its pages."""
+    nobody = {"pages": (), "theme": "", "csrf": "", "user": "", "css": ""}
+    about = {"studio": studio, "page": page, "pulse": studio.live.pulse, "version": __version__}
+    return environment().get_template(template).render({**nobody, **about, **values})
 
 
 def sections_html(sections: tuple[Section, ...]) -> Markup:
@@ -132,15 +134,10 @@ def _shown_text(text: str) -> str:
 
 def asset_bytes(name: str) -> bytes | None:
     """Return a file that comes with the pages; None for an unknown one."""
-    packages = {
-        "report.css": "knowbound.report.formats",
-        "studio.css": "knowbound.web",
-        "studio.js": "knowbound.web",
-        "icon.svg": "knowbound.web",
-    }
-    if name not in packages:
+    if name not in ("report.css", "studio.css", "studio.js", "icon.svg"):
         return None
-    return (files(packages[name]) / "assets" / name).read_bytes()
+    package = "knowbound.report.formats" if name == "report.css" else "knowbound.web"
+    return (files(package) / "assets" / name).read_bytes()
 
 
 # What is of no use without a server. Text of traces is escaped, so none of it can look like these.
@@ -164,13 +161,8 @@ def static_page(settings: Settings, address: str) -> str:
         path = shown.path
     css = "".join((asset_bytes(name) or b"").decode() for name in ("report.css", "studio.css"))
     digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
-    text = rendered(
-        shown.template,
-        {
-            "studio": studio, "pages": (), "page": page, "language": language(), "theme": "", "csrf": "", "user": "",
-            "pulse": Pulse(was_read=True), "version": __version__, "css": css, "css_digest": digest, **shown.values,
-        },
-    )  # fmt: skip
+    as_file = {"language": language(), "css": css, "css_digest": digest}
+    text = rendered(shown.template, studio, page, {**as_file, **shown.values})
     return _LOCAL_LINK.sub("", _NEEDS_SERVER.sub("", text))
 
 

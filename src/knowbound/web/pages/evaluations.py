@@ -19,7 +19,7 @@ from knowbound.stats.comparison import compare
 from knowbound.stats.evaluation import EvaluationHead, SampleRun
 from knowbound.stats.printing import percent
 from knowbound.stats.trend import trend
-from knowbound.store.evaluations import Evaluations
+from knowbound.store.evaluations import Evaluations, Journal
 from knowbound.web.pages import Asked, Shown, Studio, StudioPage
 
 _MOST_ROWS = 50
@@ -32,14 +32,6 @@ class RunRow(NamedTuple):
     test_set: str
     commit: str
     before: int  # its id; 0 for none
-
-
-class GoingRun(NamedTuple):
-    """An evaluation that goes on, or was interrupted: what has ended so far, newest last."""
-
-    made: str
-    tasks: int
-    runs: list[SampleRun]
 
 
 def show(asked: Asked) -> Shown:
@@ -85,10 +77,10 @@ def _rows(heads: list[EvaluationHead]) -> list[RunRow]:
     return rows[::-1]
 
 
-def _unfinished_runs(studio: Studio) -> list[GoingRun]:
-    """Return the journals of evaluations that have not ended."""
+def _unfinished_runs(studio: Studio) -> list[tuple[Journal, list[SampleRun]]]:
+    """Return the journals of evaluations that go on or were interrupted, with the runs that ended, newest last."""
     with closing(Evaluations(studio.settings.home)) as store:
-        return [GoingRun(journal.made, journal.tasks, [*store.noted(journal.id).values()]) for journal in store.going()]
+        return [(journal, [*store.noted(journal.id).values()]) for journal in store.going()]
 
 
 def run(asked: Asked) -> Shown:

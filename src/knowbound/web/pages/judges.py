@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -34,7 +33,7 @@ from knowbound.judge.labels import (
 from knowbound.judge.registry import hedging_judge_version, judges
 from knowbound.language import say
 from knowbound.quality.found_turns import turns_to_label
-from knowbound.store.judges import UsedToday, hedging_calibration, used_today
+from knowbound.store.judges import hedging_calibration, used_today
 from knowbound.text.clock import utc_now
 from knowbound.text.printable import counted
 from knowbound.web.access import Right
@@ -55,14 +54,6 @@ _VERDICTS = {  # in the order of their keys
     Support.NOT_CHECKABLE: "Unsure",
 }
 _MOST_DRAWN = 50  # sentences that are drawn; a reader labels one at a time
-
-
-class UsedRow(NamedTuple):
-    """Calls of a model today, of those that are allowed."""
-
-    kind: str
-    used: UsedToday
-    most: int
 
 
 def show(asked: Asked) -> Shown:
@@ -94,9 +85,9 @@ def _shared_values(studio: Studio) -> dict[str, object]:
     return {
         "tasks": _tasks_by_judge(settings),
         "judges": [row for row in judges() if row.usable],
-        "used": [
-            UsedRow("commands", used_today(background=False), settings.model_budget_calls),
-            UsedRow("in the background", used_today(background=True), settings.model_background_calls),
+        "used": [  # kind of use, calls of a model today, those that are allowed
+            ("commands", used_today(background=False), settings.model_budget_calls),
+            ("in the background", used_today(background=True), settings.model_background_calls),
         ],
         "may_label": studio.access.may(Right.RECORD),
     }

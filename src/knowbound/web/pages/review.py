@@ -61,15 +61,6 @@ class ActionCard(NamedTuple):
     knowledge: str  # address of the statement, where rules know no repair
 
 
-class DoneCard(NamedTuple):
-    """A decision about an action, and what it changed since."""
-
-    fix: Fix
-    state: FixState
-    time: str
-    lesson: Lesson | None  # with the rate before and after
-
-
 def show(asked: Asked) -> Shown:
     """Return the page."""
     reviewed, decided = known_fixes(asked.studio.settings)
@@ -88,7 +79,7 @@ def show(asked: Asked) -> Shown:
             "cards": [_card(action, reviewed, asked.studio) for action in actions[:_MOST_ACTIONS]],
             "left": max(0, len(actions) - _MOST_ACTIONS),
             "scale": next((end for end in _BAR_ENDS if highest_share <= end), 1.0),
-            "done": _done_cards(reviewed, decided),
+            "done": _decisions(reviewed, decided),
             "reviewed": reviewed,
             "evidence": _MOST_PLACES,
             "may_change": asked.studio.access.may(Right.WORK),
@@ -149,19 +140,12 @@ def _knowledge_address(place: str) -> str:
     return f"/knowledge?{urlencode({'file': place})}" if place else ""
 
 
-def _done_cards(reviewed: Reviewed, decided: dict[str, DecidedFix]) -> list[DoneCard]:
+def _decisions(reviewed: Reviewed, decided: dict[str, DecidedFix]) -> list[tuple[DecidedFix, Lesson | None]]:
+    """Return the newest decisions first, each with its lesson, which has the rate before and after."""
     lessons = {lesson.id: lesson for lesson in reviewed.watched}
-    found = [
-        DoneCard(
-            decision.fix,
-            decision.state,
-            decision.time,
-            lessons.get(decision.fix.lesson.id) if decision.fix.lesson else None,
-        )
-        for decision in decided.values()
-        if decision.state in _DECIDED_STATES
-    ]
-    return sorted(found, key=lambda decision: decision.time, reverse=True)
+    found = [decision for decision in decided.values() if decision.state in _DECIDED_STATES]
+    found.sort(key=lambda decision: decision.time, reverse=True)
+    return [(each, lessons.get(each.fix.lesson.id) if each.fix.lesson else None) for each in found]
 
 
 # Changes

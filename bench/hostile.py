@@ -71,7 +71,7 @@ from knowbound.kms.pieces import split
 from knowbound.kms.refusals import stems
 from knowbound.kms.screening import screened
 from knowbound.report.formats.plain import plain, plain_lines
-from knowbound.report.gaps.observe import render_observe
+from knowbound.report.observe import render_observe
 from knowbound.text.embedding import embed
 from knowbound.text.hedges import cues
 from knowbound.text.markdown import sections_of

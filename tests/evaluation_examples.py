@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import msgspec
 
 from knowbound.core.signal import HedgingVerdict, Signal, SignalType, Status
+from knowbound.report.evals.evaluation import EvaluationReport, Format, render_evaluation
+from knowbound.stats.comparison import Comparison
 from knowbound.stats.evaluation import (
     AssertionGrade,
     CriterionScore,
@@ -287,3 +292,17 @@ def hostile_evaluation(text: str) -> Evaluation:
         topics=[MissedSearch(text, 1, 1, 1, runs[2].signals[0])],
         warnings=[text],
     )
+
+
+def rendered_evaluation(
+    evaluation: Evaluation,
+    format_: Format,
+    *,
+    gates: Iterable[GateResult] = (),
+    nudge: str = "",
+    beside: Evaluation | None = None,
+    comparison: Comparison | None = None,
+    **more: Any,
+) -> str:
+    """Return an evaluation in a format, with what is shown beside it."""
+    return render_evaluation(EvaluationReport(evaluation, tuple(gates), nudge, beside, comparison), format_, **more)

@@ -15,8 +15,8 @@ from msgspec.structs import fields
 from knowbound import language
 from knowbound.cli.main import BILINGUAL, VERBS, knowbound, language_of
 from knowbound.report.formats import in_language
-from knowbound.report.gaps.observe import NEXT_COMMANDS, Detail, _page
 from knowbound.report.lines import FOREIGN, Span
+from knowbound.report.observe import NEXT_COMMANDS, Detail, _page
 from knowbound.report.sections import Column, columns
 from knowbound.web.pages import studio_pages
 from tests import warm_process
@@ -29,7 +29,7 @@ ZH = language.catalogue("zh")
 MODULES = tuple(
     f"{module}.py"
     for module in (
-        "report/words report/gaps/figures report/gaps/topics report/gaps/observe "
+        "report/words report/figures report/topics report/observe "
         "report/review report/knowledge "
         "report/formats/text report/formats/markdown report/formats/html stats/printing "
         "stats/rate text/printable cli/start cli/observe cli/review cli/knowledge "

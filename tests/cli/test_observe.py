@@ -26,8 +26,8 @@ from knowbound.errors import ConfigError, InputError, StoreError
 from knowbound.gaps import observe as observing
 from knowbound.gaps.stored import Filters, newest_report, since
 from knowbound.judge.hedging.verdict import HedgingCandidate, failed_verdict
-from knowbound.report.gaps.observe import Format, render_observe
 from knowbound.report.model import ObserveReport
+from knowbound.report.observe import Format, render_observe
 from knowbound.stats.figures import WARNING, HedgeJudging
 from knowbound.stats.rate import Rate
 from knowbound.store.observed import Observed
@@ -343,7 +343,7 @@ def test_a_report_that_is_stored_is_shown_without_loading_what_makes_one(shop: P
     for _ in range(2):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.split()
-    assert "knowbound.report.gaps.topics" in loaded
+    assert "knowbound.report.topics" in loaded
     making = ("knowbound.gaps.topics", "knowbound.gaps.lens", "knowbound.gaps.aggregate", "knowbound.text.redact")
     assert not {*making} & {*loaded}
 

@@ -9,9 +9,9 @@ import pytest
 from knowbound.evals.grading import loose_samples, loose_words
 from knowbound.evals.samples.values import Assertion, Criterion, EvalSample
 from knowbound.judge.rubric import RubricKind, RubricQuestion, RubricScore, panel_of
-from knowbound.report.evals.evaluation import flaky_samples, render_evaluation
+from knowbound.report.evals.evaluation import flaky_samples
 from knowbound.stats.evaluation import AssertionGrade, CriterionScore, Grade
-from tests.evaluation_examples import evaluation_of, sample_run
+from tests.evaluation_examples import evaluation_of, rendered_evaluation, sample_run
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,6 @@ def test_a_report_shows_flaky_samples_apart_and_how_far_judges_agree() -> None:
     ]
     found = evaluation_of(runs)
     assert flaky_samples(found) == {runs[0].sample: (1, 2)}
-    shown = " ".join(render_evaluation(found, "text", width=200).split())
+    shown = " ".join(rendered_evaluation(found, "text", width=200).split())
     assert "Flaky samples" in shown
     assert "the same score for 2 of 4 scores, and differ by one point at most for 3" in shown

@@ -23,7 +23,7 @@ from knowbound.errors import ConfigError
 from knowbound.gaps.observe import observe
 from knowbound.kms.team_results import AUDITED, FINDINGS, RESULT, REVIEW, SESSION, TURN, MongoResults, open_results
 from knowbound.report.formats.json import json_text
-from knowbound.report.gaps.observe import render_observe
+from knowbound.report.observe import render_observe
 from knowbound.review.review import Reviewed, review
 from knowbound.store.listing import ResultPages, SqliteResults
 from knowbound.traces import sessions

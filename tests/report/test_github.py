@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.report.evals.evaluation import render_evaluation
-from knowbound.report.gaps.observe import render_observe
+from knowbound.report.observe import render_observe
 from knowbound.stats.evaluation import Evaluation, RunEnding
 from knowbound.stats.figures import WARNING
 from knowbound.stats.rate import Rate
@@ -24,6 +23,7 @@ from tests.evaluation_examples import (
     everyday_evaluation,
     gates_of,
     hostile_evaluation,
+    rendered_evaluation,
     sample_run,
 )
 from tests.report_examples import REFUND_POLICY, TRACES, everyday_report, hostile_report, topic_of
@@ -49,7 +49,7 @@ def parsed(shown: str) -> list[Command]:
 
 
 def commands(evaluation: Evaluation, **more: Any) -> list[Command]:
-    return parsed(render_evaluation(evaluation, "github", here=ROOT, **more))
+    return parsed(rendered_evaluation(evaluation, "github", here=ROOT, **more))
 
 
 def titled(found: list[Command], title: str) -> Command:
@@ -155,15 +155,15 @@ def test_ten_topics_are_shown_and_the_others_counted() -> None:
     ["x\n::error::owned", "\r::stop-commands::x", "##[error]owned", "a,line=9::b", "100%0A::x", "\u2028::error::x"],
 )
 def test_text_of_a_trace_cannot_give_a_command(text: str) -> None:
-    harmless = parsed(render_evaluation(hostile_evaluation("harmless"), "github"))
-    found = parsed(render_evaluation(hostile_evaluation(text), "github"))
+    harmless = parsed(rendered_evaluation(hostile_evaluation("harmless"), "github"))
+    found = parsed(rendered_evaluation(hostile_evaluation(text), "github"))
     assert [(one.level, set(one.properties)) for one in found] == [(one.level, set(one.properties)) for one in harmless]
 
 
 @given(st.text(max_size=40))
 def test_every_line_is_one_command(text: str) -> None:
     for shown in (
-        render_evaluation(hostile_evaluation(text), "github"),
+        rendered_evaluation(hostile_evaluation(text), "github"),
         render_observe(hostile_report(text), "github"),
     ):
         parsed(shown)

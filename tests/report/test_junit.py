@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.report.evals.evaluation import render_evaluation
-from knowbound.report.gaps.observe import render_observe
+from knowbound.report.observe import render_observe
 from knowbound.stats.evaluation import Evaluation, Grade, RunEnding
 from knowbound.stats.figures import WARNING
 from knowbound.stats.rate import Rate
@@ -23,6 +22,7 @@ from tests.evaluation_examples import (
     everyday_runs,
     gates_of,
     hostile_evaluation,
+    rendered_evaluation,
     repeated_evaluation,
     sample_run,
 )
@@ -30,7 +30,7 @@ from tests.report_examples import everyday_report, figures, hostile_report
 
 
 def suites(evaluation: Evaluation, **more: Any) -> list[Element]:
-    return list(fromstring(render_evaluation(evaluation, "junit", here=ROOT, **more)))
+    return list(fromstring(rendered_evaluation(evaluation, "junit", here=ROOT, **more)))
 
 
 def case(evaluation: Evaluation, name: str) -> Element:
@@ -85,7 +85,7 @@ def test_repeats_are_inside_one_testcase_and_a_lost_one_is_said() -> None:
 
 def test_the_counts_agree_with_the_testcases() -> None:
     evaluation = everyday_evaluation()
-    top = fromstring(render_evaluation(evaluation, "junit", gates=gates_of(evaluation, Rate(2, 8)), here=ROOT))
+    top = fromstring(rendered_evaluation(evaluation, "junit", gates=gates_of(evaluation, Rate(2, 8)), here=ROOT))
     for suite in (*top, top):
         cases = list(suite.iter("testcase"))
         assert int(suite.get("tests", "")) == len(cases)
@@ -145,12 +145,15 @@ def test_a_skill_whose_open_band_is_yellow_passes_whatever_was_resolved() -> Non
 
 @given(st.text(alphabet=st.characters(codec=None, exclude_categories=()), max_size=30))
 def test_any_text_makes_valid_xml(text: str) -> None:
-    for shown in (render_evaluation(hostile_evaluation(text), "junit"), render_observe(hostile_report(text), "junit")):
+    for shown in (
+        rendered_evaluation(hostile_evaluation(text), "junit"),
+        render_observe(hostile_report(text), "junit"),
+    ):
         fromstring(shown.encode("utf-8"))
 
 
 def test_characters_that_xml_forbids_are_replaced() -> None:
-    shown = render_evaluation(hostile_evaluation("a\x00\x08\x0b\ufffe\ud800b"), "junit")
+    shown = rendered_evaluation(hostile_evaluation("a\x00\x08\x0b\ufffe\ud800b"), "junit")
     fromstring(shown)
     assert not {"\x00", "\x08", "\x0b", "\ufffe", "\ud800"} & set(shown)
 

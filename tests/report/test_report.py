@@ -26,8 +26,8 @@ from knowbound.report import GATE_FORMATS
 from knowbound.report.formats.json import signal_line
 from knowbound.report.formats.markdown import code
 from knowbound.report.formats.plain import bar, cells, interval_bar, plain, shorten, wrap
-from knowbound.report.gaps.observe import Format, render_observe
 from knowbound.report.model import ObserveReport
+from knowbound.report.observe import Format, render_observe
 from knowbound.stats.figures import WARNING, Coverage
 from knowbound.stats.rate import Rate
 from tests.report_examples import (

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 
 from knowbound.core.signal import SignalType
 from knowbound.report import EVERY_FORMAT
-from knowbound.report.evals.evaluation import Format, render_evaluation
+from knowbound.report.evals.evaluation import Format
 from knowbound.report.evals.samples import (
     evaluation_entries,
     groups,
@@ -37,6 +37,7 @@ from tests.evaluation_examples import (
     gates_of,
     hostile_evaluation,
     probed_evaluation,
+    rendered_evaluation,
     repeated_evaluation,
     sample_run,
 )
@@ -48,7 +49,7 @@ FOR_PEOPLE: tuple[Format, ...] = ("text", "markdown", "html")
 
 
 def shown(evaluation: Evaluation, format_: Format, **more: Any) -> str:
-    return render_evaluation(evaluation, format_, here=ROOT, **more)
+    return rendered_evaluation(evaluation, format_, here=ROOT, **more)
 
 
 def everything(format_: Format, **more: Any) -> str:

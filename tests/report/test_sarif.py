@@ -13,8 +13,7 @@ from knowbound.core.evidence import Confidence, Intent, Investigation
 from knowbound.core.signal import SignalType
 from knowbound.errors import InputError
 from knowbound.report.answers import render_investigation
-from knowbound.report.evals.evaluation import render_evaluation
-from knowbound.report.gaps.observe import render_observe
+from knowbound.report.observe import render_observe
 from knowbound.stats.evaluation import Evaluation
 from knowbound.stats.figures import WARNING
 from knowbound.stats.rate import Rate
@@ -26,6 +25,7 @@ from tests.evaluation_examples import (
     everyday_runs,
     gates_of,
     hostile_evaluation,
+    rendered_evaluation,
     repeated_evaluation,
 )
 from tests.report_examples import TRACES, empty_report, everyday_report, hostile_report
@@ -33,7 +33,7 @@ from tests.report_examples import TRACES, empty_report, everyday_report, hostile
 
 def evaluated(evaluation: Evaluation | None = None, **more: Any) -> dict[str, Any]:
     """The one run of the document."""
-    found = json.loads(render_evaluation(evaluation or everyday_evaluation(), "sarif", here=ROOT, **more))
+    found = json.loads(rendered_evaluation(evaluation or everyday_evaluation(), "sarif", here=ROOT, **more))
     (run,) = found["runs"]
     assert isinstance(run, dict)
     return run
@@ -46,7 +46,7 @@ def observed(here: str = TRACES, **more: Any) -> dict[str, Any]:
 
 
 def test_the_document_has_the_required_shape() -> None:
-    document = json.loads(render_evaluation(everyday_evaluation(), "sarif", here=ROOT))
+    document = json.loads(rendered_evaluation(everyday_evaluation(), "sarif", here=ROOT))
     assert document["version"] == "2.1.0"
     assert document["$schema"].endswith("sarif-2.1.0.json")
     (run,) = document["runs"]
@@ -206,7 +206,10 @@ def test_text_of_a_trace_is_no_link_and_no_placeholder() -> None:
 
 @pytest.mark.parametrize("text", ["a b/ü#?%.jsonl", "caf\udce9 \ud800", "\x1b[31m\x00x", "x" * 5000])
 def test_any_text_makes_valid_json_and_uris(text: str) -> None:
-    for shown in (render_evaluation(hostile_evaluation(text), "sarif"), render_observe(hostile_report(text), "sarif")):
+    for shown in (
+        rendered_evaluation(hostile_evaluation(text), "sarif"),
+        render_observe(hostile_report(text), "sarif"),
+    ):
         (run,) = json.loads(shown)["runs"]
         for result in run["results"]:
             uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]

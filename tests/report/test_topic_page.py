@@ -13,8 +13,8 @@ from markdown_it import MarkdownIt
 
 from knowbound.core.signal import Cost, FoundPlace, TopicAnswer
 from knowbound.report import PageFormat
-from knowbound.report.gaps.topics import render_topic
 from knowbound.report.model import TopicReport, TopicSignal
+from knowbound.report.topics import render_topic
 from tests.report.test_report import HOSTILE, _elements, _unseen
 from tests.report_examples import (
     HEDGE,

@@ -10,10 +10,10 @@ import pytest
 from knowbound.core.signal import InjectedText
 from knowbound.report import EVERY_FORMAT
 from knowbound.report.evals.comparison import verdict_words
-from knowbound.report.evals.evaluation import Format, render_evaluation
+from knowbound.report.evals.evaluation import Format
 from knowbound.stats.comparison import Comparison, Verdict, compare
 from knowbound.stats.evaluation import AssertionGrade, Evaluation, Grade, SampleRun
-from tests.evaluation_examples import REVENUE, evaluation_of, sample_run
+from tests.evaluation_examples import REVENUE, evaluation_of, rendered_evaluation, sample_run
 
 ITEM = InjectedText("hook:UserPromptSubmit", "", "The port is 8080.", 17, 3, "k1")
 
@@ -85,22 +85,22 @@ def test_means_are_of_samples_that_have_the_value_on_both_sides() -> None:
 @pytest.mark.parametrize("format_", [one for one in EVERY_FORMAT if one not in ("jsonl", "sarif", "github")])
 def test_every_report_begins_with_the_verdict(format_: Format) -> None:
     first, second = sides([False] * 9, [True] * 9)
-    shown = render_evaluation(second, format_, comparison=compare(first, second), width=200)
+    shown = rendered_evaluation(second, format_, comparison=compare(first, second), width=200)
     assert "B answers 9 of 9 more" in shown
     assert "k1" in shown or format_ == "junit"
-    assert "answers" not in render_evaluation(first, format_, width=200)
+    assert "answers" not in rendered_evaluation(first, format_, width=200)
 
 
 def test_a_page_has_the_answers_side_by_side() -> None:
     first, second = sides([False] * 9, [True] * 9)
-    page = render_evaluation(second, "html", comparison=compare(first, second))
+    page = rendered_evaluation(second, "html", comparison=compare(first, second))
     assert "answer: a" in page
     assert page.index("answer: a") < page.index("answer: b") < page.index("not answered")
 
 
 def test_json_has_both_sides_and_every_run_its_items() -> None:
     first, second = sides([False] * 9, [True] * 8 + [False])
-    document = json.loads(render_evaluation(second, "json", comparison=compare(first, second)))
+    document = json.loads(rendered_evaluation(second, "json", comparison=compare(first, second)))
     found = document["comparison"]
     assert (found["names"], found["verdict"]) == (["a", "b"], "better")
     assert (found["answered"]["before"], found["answered"]["after"], found["answered"]["fixed"]) == (0, 8, 8)
@@ -110,7 +110,7 @@ def test_json_has_both_sides_and_every_run_its_items() -> None:
 
 
 def test_no_item_in_any_run_is_said() -> None:
-    shown = render_evaluation(evaluation_of([graded(1, True)], inject=True), "text", width=200)
+    shown = rendered_evaluation(evaluation_of([graded(1, True)], inject=True), "text", width=200)
     assert "No item was injected in any run" in shown
 
 

@@ -25,7 +25,7 @@ from knowbound.config import Settings, load
 from knowbound.errors import ConfigError, InputError
 from knowbound.gaps.observe import observe
 from knowbound.report.formats.json import json_text
-from knowbound.report.gaps.observe import render_observe
+from knowbound.report.observe import render_observe
 from knowbound.traces import cluster
 from tests.services import Process, free_ports, running
 from tests.transcripts import Transcript

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from knowbound.core.audit import AuditedTurn
     from knowbound.core.signal import Signal
     from knowbound.report.answers import AuditReport
-    from knowbound.report.gaps.observe import Detail
     from knowbound.report.model import ObserveReport
+    from knowbound.report.observe import Detail
 
 
 @verb("observe", around=asking)
@@ -49,7 +49,7 @@ def observe_command(
     """
     from knowbound.audit.stored import shares_line, stored_shares
     from knowbound.gaps.observe import observe as observe_traces
-    from knowbound.report.gaps.observe import Detail
+    from knowbound.report.observe import Detail
 
     settings = options.settings_of(root, as_specified=as_specified or None, cluster_address=cluster)
     filters = sessions.filters(settings, paths)
@@ -84,7 +84,7 @@ def rendered(
     detail: Detail | None = None,
 ) -> Iterator[str]:
     """Render the report; jsonl is a stream of all signals."""
-    from knowbound.report.gaps.observe import Detail, render_observe
+    from knowbound.report.observe import Detail, render_observe
 
     if out.format == "jsonl":
         from knowbound.report.formats.json import signal_line
@@ -146,7 +146,7 @@ def _render_topic(settings: Settings, name: str, out: Out) -> str:
     """Render one topic; jsonl has a line for each of its signals."""
     from knowbound.gaps.stored import newest_topic
     from knowbound.report.formats.json import signal_line
-    from knowbound.report.gaps.topics import render_topic
+    from knowbound.report.topics import render_topic
 
     topic = newest_topic(settings, name)
     if out.format == "jsonl":

@@ -43,7 +43,7 @@ def demo_command() -> None:
     from knowbound.demo import PROJECT, TRACES
     from knowbound.distribution import path_command
     from knowbound.gaps.observe import observe
-    from knowbound.report.gaps.observe import Detail, render_observe
+    from knowbound.report.observe import Detail, render_observe
     from knowbound.store.marking import mark_folder
     from knowbound.user_files import make_folder
 

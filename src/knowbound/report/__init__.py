@@ -2,7 +2,7 @@
 
 Made of values that lenses fill; it touches no file, no store and no model, and imports only `core`, `stats` and `text`.
 Here are the names of the formats, apart from the renderers so that the command line loads without these.
-Start with `sections.py` (what a page is made of), then `gaps/observe.py` (a report) and `formats/__init__.py`.
+Start with `sections.py` (what a page is made of), then `observe.py` (a report) and `formats/__init__.py`.
 """
 
 from __future__ import annotations

@@ -156,16 +156,15 @@ def rendered(settings: Settings, evaluation: Evaluation, gates: Sequence[GateRes
     """Render the evaluation with its comparison, its gates, its nudge and its competency questions."""
     from knowbound.evals.history import compared_of, evaluations, probed_beside
     from knowbound.evals.questions.draft_sources import next_questions
-    from knowbound.report.evals.evaluation import render_evaluation
+    from knowbound.report.evals.evaluation import EvaluationReport, render_evaluation
     from knowbound.stats.trend import nudge
 
     heads = [head for head in evaluations(settings) if head.id <= evaluation.id]
     if advice := nudge(heads) or "":
         advice += next_questions(settings, Path(evaluation.watermark.path))
-    return render_evaluation(
-        evaluation, out.format, **out.layout, gates=gates, nudge=advice,
-        beside=probed_beside(settings, evaluation), comparison=compared_of(settings, evaluation),
-    )  # fmt: skip
+    beside, comparison = probed_beside(settings, evaluation), compared_of(settings, evaluation)
+    report = EvaluationReport(evaluation, tuple(gates), advice, beside, comparison)
+    return render_evaluation(report, out.format, **out.layout)
 
 
 def find_test_set(samples: Path | None, settings: Settings) -> SampleSet:

@@ -28,7 +28,7 @@ from knowbound.evals.samples.load import load_samples
 from knowbound.files import replacing
 from knowbound.gaps.wanted import plain_name, specific_words
 from knowbound.judge.models.asking import Asker
-from knowbound.report.gaps.topics import cost_words, endings_words
+from knowbound.report.topics import cost_words, endings_words
 from knowbound.stats.evaluation import Evaluation, Origin
 from knowbound.stats.figures import Coverage
 from knowbound.store.evaluations import Evaluations

@@ -15,10 +15,7 @@ from msgspec.structs import replace
 from knowbound.language import say
 from knowbound.report import Layout, PageFormat
 from knowbound.report.evals import samples as by_sample
-from knowbound.report.formats import render
-from knowbound.report.formats.json import as_json, fields
-from knowbound.report.formats.plain import with_files_near
-from knowbound.report.gaps.figures import (
+from knowbound.report.figures import (
     INTERVALS,
     coverage_figure,
     gap_figures,
@@ -29,6 +26,9 @@ from knowbound.report.gaps.figures import (
     uncovered,
     warnings,
 )
+from knowbound.report.formats import render
+from knowbound.report.formats.json import as_json, fields
+from knowbound.report.formats.plain import with_files_near
 from knowbound.report.lines import Fold, Inline, Line, data, joined, prose, soft, strong
 from knowbound.report.sections import (
     ASIDE,

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Unpack
 
 from msgspec.structs import replace
 
 from knowbound.report import GapFormat, Layout, LineFormat, PageFormat
+from knowbound.report import figures as gaps
 from knowbound.report.evals import samples as by_sample
 from knowbound.report.evals.comparison import comparison_fields, comparison_sections
 from knowbound.report.evals.samples import SampleGroup, SampleRow
+from knowbound.report.figures import INTERVALS, InventoryEntry, share_cell
 from knowbound.report.formats import render
 from knowbound.report.formats.json import GATE_KEYS, as_json, fields, json_line, signal_fields
 from knowbound.report.formats.plain import made_plain, with_files_near
-from knowbound.report.gaps import figures as gaps
-from knowbound.report.gaps.figures import INTERVALS, InventoryEntry, share_cell
 from knowbound.report.lines import Bar, Fold, Inline, Line, Span, Tone, data, prose, quote, soft, strong
 from knowbound.report.sections import (
     ASIDE,
@@ -73,23 +73,10 @@ class EvaluationReport(NamedTuple):
 
 
 def render_evaluation(
-    evaluation: Evaluation,
-    format: Format,
-    *,
-    gates: Iterable[GateResult] = (),
-    nudge: str = "",
-    beside: Evaluation | None = None,
-    comparison: Comparison | None = None,
-    here: str | None = None,
-    **layout: Unpack[Layout],
+    report: EvaluationReport, format: Format, *, here: str | None = None, **layout: Unpack[Layout]
 ) -> str:
-    """The evaluation in a format.
-
-    `nudge` is the note of section 8, `beside` the evaluation of competency questions, `comparison` that with the other
-    variant; files are named relative to `here` (the current folder).
-    """
-    here = os.getcwd() if here is None else here
-    report = EvaluationReport(evaluation, tuple(gates), nudge, beside, comparison)
+    """The evaluation in a format; files are named relative to `here` (the current folder)."""
+    evaluation, here = report.evaluation, os.getcwd() if here is None else here
     match format:
         case "jsonl":
             # Each line has the watermark: people separate the lines, and count them as a rate.
@@ -98,11 +85,9 @@ def render_evaluation(
         case "sarif" | "junit" | "github":
             from knowbound.report.formats import ci, sarif  # noqa: PLC0415  (only these formats need them)
 
-            report = report._replace(
-                evaluation=with_files_near(made_plain(evaluation), (here,)), gates=tuple(map(made_plain, report.gates))
-            )
+            near, gates = with_files_near(made_plain(evaluation), (here,)), tuple(map(made_plain, report.gates))
             renderers = {"sarif": sarif.evaluation_sarif, "junit": ci.evaluation_junit}
-            return renderers.get(format, ci.evaluation_github)(report)
+            return renderers.get(format, ci.evaluation_github)(report._replace(evaluation=near, gates=gates))
         case _:
             return render(format, lambda: evaluation_page(report, here), lambda: _document(report), **layout)
 

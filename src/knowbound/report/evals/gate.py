@@ -7,15 +7,15 @@ from typing import Literal, NamedTuple, Unpack
 
 from knowbound.report import GapFormat, Layout, PageFormat
 from knowbound.report.evals import samples as by_sample
-from knowbound.report.evals.evaluation import render_evaluation
+from knowbound.report.evals.evaluation import EvaluationReport, render_evaluation
+from knowbound.report.figures import figures_section, inventory, mark_section, sources, uncovered
 from knowbound.report.formats import render
 from knowbound.report.formats.ci import command, gates_junit
 from knowbound.report.formats.json import GATE_KEYS, as_json, fields
 from knowbound.report.formats.plain import made_plain, with_files_near
-from knowbound.report.gaps.figures import figures_section, inventory, mark_section, sources, uncovered
-from knowbound.report.gaps.observe import observed_entries, origin_line, render_observe, signal_count, with_short_places
 from knowbound.report.lines import Line, Tone, prose
 from knowbound.report.model import ObserveReport
+from knowbound.report.observe import observed_entries, origin_line, render_observe, signal_count, with_short_places
 from knowbound.report.sections import Note, Page, section
 from knowbound.report.words import gate_name, gate_outcome, gate_reason, gates_section
 from knowbound.stats.evaluation import Evaluation
@@ -56,7 +56,7 @@ def render_check(check: GateReport, format: Format, **layout: Unpack[Layout]) ->
         case "sarif":
             if isinstance(check.run, ObserveReport):
                 return render_observe(check.run, "sarif")
-            return render_evaluation(check.run, "sarif", gates=check.results)
+            return render_evaluation(EvaluationReport(check.run, check.results), "sarif")
         case "junit":
             properties = {"outcome": _outcome_words(check), **({"note": check.nudge} if check.nudge else {})}
             return gates_junit(

@@ -10,9 +10,9 @@ from collections import Counter
 from typing import NamedTuple, Unpack
 
 from knowbound.report import Layout, LineFormat, PageFormat
+from knowbound.report.figures import coverage_figure, gap_figures, reading, warnings
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields, json_line
-from knowbound.report.gaps.figures import coverage_figure, gap_figures, reading, warnings
 from knowbound.report.lines import Inline, Span, Tone, data, joined, prose, soft
 from knowbound.report.sections import ASIDE, Entry, Figures, Mark, Note, Page, Section, facts, listing, section
 from knowbound.stats.evaluation import CompetencyQuestion, Evaluation, EvaluationHead, Probe, QuestionSource, SampleRun

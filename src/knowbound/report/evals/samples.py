@@ -13,8 +13,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from knowbound.core.signal import NOT_CLOSED, Signal, SignalType
+from knowbound.report.figures import InventoryEntry
 from knowbound.report.formats.json import fields
-from knowbound.report.gaps.figures import InventoryEntry
 from knowbound.report.words import TYPE_NAMES, place_words
 from knowbound.stats.evaluation import (
     AssertionGrade,

@@ -25,11 +25,11 @@ from knowbound.report import words as wording
 from knowbound.report.evals import samples
 from knowbound.report.evals.comparison import verdict_words
 from knowbound.report.evals.samples import SampleRow
+from knowbound.report.figures import InventoryEntry
 from knowbound.report.formats.plain import plain
-from knowbound.report.gaps.figures import InventoryEntry
-from knowbound.report.gaps.observe import observed_entries
-from knowbound.report.gaps.topics import cost_words, endings_words
 from knowbound.report.model import ObserveReport
+from knowbound.report.observe import observed_entries
+from knowbound.report.topics import cost_words, endings_words
 from knowbound.report.words import (
     STATUS_NAMES,
     TYPE_NAMES,

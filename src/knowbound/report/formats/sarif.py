@@ -19,10 +19,10 @@ from msgspec import to_builtins
 from knowbound.catalogue import codes_named
 from knowbound.core.signal import NOT_CLOSED, SOURCES, Signal, SignalType
 from knowbound.report.evals.samples import counted_unit, evaluation_entries, left_out, left_out_words, sample_place
+from knowbound.report.figures import InventoryEntry
 from knowbound.report.formats.json import fields, json_text
-from knowbound.report.gaps.figures import InventoryEntry
-from knowbound.report.gaps.observe import observed_entries, signal_count
 from knowbound.report.model import ObserveReport
+from knowbound.report.observe import observed_entries, signal_count
 from knowbound.report.words import (
     STATUS_NAMES,
     TYPE_NAMES,

@@ -13,10 +13,10 @@ from typing import NamedTuple, Unpack
 from knowbound.core.quality import Counts, Durations, Metric
 from knowbound.language import say, translated
 from knowbound.report import Layout, PageFormat
+from knowbound.report.figures import share_figure
 from knowbound.report.formats import render
 from knowbound.report.formats.json import as_json, fields
 from knowbound.report.formats.plain import shorten
-from knowbound.report.gaps.figures import share_figure
 from knowbound.report.judging import METRIC_NAMES as ITEM_METRIC_NAMES
 from knowbound.report.judging import judge_parts, judge_rows
 from knowbound.report.lines import Line, Span, Tone, data, joined, prose, soft

@@ -13,7 +13,7 @@ from knowbound.language import say, translated
 from knowbound.report.evals.comparison import comparison_page, trend_page
 from knowbound.report.evals.evaluation import EvaluationReport, evaluation_page
 from knowbound.report.evals.samples import commit_words
-from knowbound.report.gaps.figures import raw_figures
+from knowbound.report.figures import raw_figures
 from knowbound.report.sections import Page
 from knowbound.stats.comparison import compare
 from knowbound.stats.evaluation import EvaluationHead, SampleRun
@@ -68,11 +68,8 @@ def _rows(heads: list[EvaluationHead]) -> list[RunRow]:
     previous_of_series: dict[tuple[str, str, str, bool], int] = {}
     rows = []
     for head in heads:
-        rows.append(
-            RunRow(
-                head, head.watermark.path.rpartition("/")[2], commit_words(head), previous_of_series.get(head.series, 0)
-            )
-        )
+        test_set, before = head.watermark.path.rpartition("/")[2], previous_of_series.get(head.series, 0)
+        rows.append(RunRow(head, test_set, commit_words(head), before))
         previous_of_series[head.series] = head.id
     return rows[::-1]
 

@@ -11,11 +11,11 @@ from knowbound.core.signal import Topic
 from knowbound.errors import InputError
 from knowbound.gaps.stored import newest_topic, topics_by_cost
 from knowbound.language import say, translated
-from knowbound.report.gaps.figures import kind_words, open_figures
-from knowbound.report.gaps.topics import answer_words, cost_words, endings_words, unique_files
+from knowbound.report.figures import kind_words, open_figures
 from knowbound.report.lines import Line
 from knowbound.report.model import ObserveReport, TopicSignal
 from knowbound.report.sections import Mark, Section
+from knowbound.report.topics import answer_words, cost_words, endings_words, unique_files
 from knowbound.report.words import SEARCHES, search_words
 from knowbound.store.observed import Observed
 from knowbound.text.printable import counted

@@ -65,10 +65,9 @@ def show(asked: Asked) -> Shown:
     labelled, labelled_turns = labelled_texts(settings.home / LABELS), labelled_ids(settings.home / TURN_LABELS)
     sentences = [] if shows_turns else _sentences_to_label(asked.studio, labelled)
     waiting_turns = _turns_to_label(asked.studio, labelled_turns, 1) if shows_turns else []
+    labels = len(labelled_turns) if shows_turns else len(labelled)
     values = {
-        "headline": _headline(
-            len(labelled_turns) if shows_turns else len(labelled), len(waiting_turns) or len(sentences)
-        ),
+        "headline": _headline(labels, len(waiting_turns) or len(sentences)),
         "tab": "turns" if shows_turns else "sentences",
         "todo": sentences[0] if sentences else None,
         "turn": waiting_turns[0] if waiting_turns else None,
@@ -144,16 +143,13 @@ def label_turn(asked: Asked) -> Goto:
     """Write the labels of the items of a turn, once every question about them is answered."""
     home = asked.studio.settings.home
     for turn in _turns_to_label(asked.studio, labelled_ids(home / TURN_LABELS), 1):
-        answers_by_item = [
-            [asked.form.get(f"{name}.{number}") for name in _QUESTIONS] for number in range(len(turn.items))
-        ]
-        if turn.id == asked.form.get("turn") and all(
-            answer in ("yes", "no") for answers in answers_by_item for answer in answers
-        ):
-            labels = {
-                item.id: ItemLabel(*(answer == "yes" for answer in answers))
-                for item, answers in zip(turn.items, answers_by_item, strict=True)
-            }
+        answers = {
+            item.id: [asked.form.get(f"{name}.{number}") for name in _QUESTIONS]
+            for number, item in enumerate(turn.items)
+        }
+        are_all_answered = all(answer in ("yes", "no") for given in answers.values() for answer in given)
+        if turn.id == asked.form.get("turn") and are_all_answered:
+            labels = {id_: ItemLabel(*(answer == "yes" for answer in given)) for id_, given in answers.items()}
             append_turn(home / TURN_LABELS, turn, labels, asked.user, utc_now())
     return Goto("/judges?label=turns")
 
@@ -204,9 +200,8 @@ def label_claim(asked: Asked) -> Goto:
     labelled = {claim.key for claim in read_claim_labels(path)}
     for claim in decided_claims(settings).values():
         if claim.id == asked.form.get("claim") and claim.key not in labelled and verdict in _VERDICTS:
-            append_label(
-                path, ClaimLabel(*claim.key, claim.claim.kind, Support(verdict), by=asked.user, time=utc_now())
-            )
+            given = ClaimLabel(*claim.key, claim.claim.kind, Support(verdict), by=asked.user, time=utc_now())
+            append_label(path, given)
     return _next_claim(asked)
 
 

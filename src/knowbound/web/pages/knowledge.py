@@ -22,7 +22,7 @@ from knowbound.knowledge.lint import ITEM
 from knowbound.knowledge.rules import RulesFound
 from knowbound.language import say, translated
 from knowbound.patching import read_below
-from knowbound.report.gaps.figures import rate_figure
+from knowbound.report.figures import rate_figure
 from knowbound.report.knowledge import RuleSummary, summaries
 from knowbound.review.review import SCREEN, Reviewed
 from knowbound.stats.rate import Rate
@@ -144,14 +144,8 @@ def _marked_lines(
     actions = _repairs(studio, path)
     text = read_below(studio.settings.root, path).decode("utf-8", "replace").splitlines()
     for number, line in enumerate(text[:_MOST_LINES], 1):
-        yield MarkedLine(
-            number,
-            line[:_LONGEST_LINE],
-            wrong=tuple(wrong.get(number, ())),
-            is_confirmed=number in confirmed,
-            rules=tuple(rules_of_line.get(number, ())),
-            action=actions.get(number, ""),
-        )
+        marks = (tuple(wrong.get(number, ())), number in confirmed, tuple(rules_of_line.get(number, ())))
+        yield MarkedLine(number, line[:_LONGEST_LINE], *marks, action=actions.get(number, ""))
 
 
 def _repairs(studio: Studio, path: str) -> dict[int, str]:
@@ -164,10 +158,9 @@ def _repairs(studio: Studio, path: str) -> dict[int, str]:
             if patch.path == path:
                 old, new = patch.before.splitlines(), patch.after.splitlines()
                 changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-                removed = (
-                    number for tag, a, b, _, _ in changes if tag in ("replace", "delete") for number in range(a, b)
-                )
-                found |= {number + 1: f"/#action-{id_}" for number in removed}
+                for tag, start, end, _, _ in changes:
+                    if tag in ("replace", "delete"):
+                        found |= {number + 1: f"/#action-{id_}" for number in range(start, end)}
     return found
 
 
@@ -191,18 +184,11 @@ def _item_values(asked: Asked, checked: Sequence[CheckedStatement]) -> dict[str,
             counts = _counts_by_item(settings, {listed.item.id for listed in page.items})
             for listed in page.items:
                 item = listed.item
-                item_counts = counts.get(item.id, Counts())
-                shown.append(
-                    KnowledgeItem(
-                        item,
-                        served=listed.served,
-                        effective=effective_of(item),
-                        counts=item_counts,
-                        tokens=estimated_tokens(item.content) * (item_counts.judged + item_counts.unjudged),
-                        wrong=tuple(contradicted.get(item.id, ())),
-                        replaces=tuple(predecessors_of(connection, item.id)),
-                    )
-                )
+                of_item = counts.get(item.id, Counts())
+                tokens = estimated_tokens(item.content) * (of_item.judged + of_item.unjudged)
+                wrong, replaces = tuple(contradicted.get(item.id, ())), tuple(predecessors_of(connection, item.id))
+                effective = effective_of(item)
+                shown.append(KnowledgeItem(item, listed.served, effective, of_item, tokens, wrong, replaces))
         after = page.after
     query = {"items": filter_.value} | ({"text": text} if text else {})
     return {

@@ -15,7 +15,7 @@ from knowbound.kms.listing import ItemFilter
 from knowbound.knowledge.lint import ITEM
 from knowbound.language import say, translated
 from knowbound.patching import FilePatch
-from knowbound.report.gaps.figures import open_figures
+from knowbound.report.figures import open_figures
 from knowbound.report.model import ObserveReport
 from knowbound.report.review import cost_words
 from knowbound.report.sections import Figure, Mark, Section
@@ -51,14 +51,14 @@ class ActionCard(NamedTuple):
 
     action: Action
     cost: str
-    diff: str
-    is_file: bool  # the change is one of files, which can be committed
-    stamp: str  # hash of the shown diff: only the diff that the person saw can be accepted
-    turn: str  # address of the turn, of an answer to verify
-    edited: str  # the lines that `edit` begins with
-    problem: str  # why it cannot be carried out now
-    needs_person: bool
-    knowledge: str  # address of the statement, where rules know no repair
+    diff: str = ""
+    is_file: bool = False  # the change is one of files, which can be committed
+    stamp: str = ""  # hash of the shown diff: only the diff that the person saw can be accepted
+    turn: str = ""  # address of the turn, of an answer to verify
+    edited: str = ""  # the lines that `edit` begins with
+    problem: str = ""  # why it cannot be carried out now
+    needs_person: bool = False
+    knowledge: str = ""  # address of the statement, where rules know no repair
 
 
 def show(asked: Asked) -> Shown:
@@ -118,18 +118,20 @@ def _card(action: Action, reviewed: Reviewed, studio: Studio) -> ActionCard:
             fix = current(fix, studio.settings)
         except InputError as error:
             problem = str(error.args[0])
-    changes_text = fix is not None and not fix.session
+    cost = cost_words(action.cost, reviewed.figures.sessions)
+    if fix is None:
+        by_hand = translated("Rules know no repair: correct it by hand.")
+        return ActionCard(action, cost, problem=by_hand, knowledge=_knowledge_address(action.place))
     return ActionCard(
         action,
-        cost=cost_words(action.cost, reviewed.figures.sessions),
-        diff=diff_of(fix) if fix is not None and changes_text else "",
-        is_file=bool(fix and fix.patches),
-        stamp=_stamp(fix) if fix is not None else "",
-        turn=f"/turn/{fix.session}/{fix.turn}" if fix is not None and fix.session else "",
-        edited=_changed_lines(fix.patches[0])[1] if fix is not None and len(fix.patches) == 1 else "",
-        problem=problem or ("" if fix else translated("Rules know no repair: correct it by hand.")),
-        needs_person=fix is not None and fix.needs_person,
-        knowledge="" if fix else _knowledge_address(action.place),
+        cost,
+        diff="" if fix.session else diff_of(fix),
+        is_file=bool(fix.patches),
+        stamp=_stamp(fix),
+        turn=f"/turn/{fix.session}/{fix.turn}" if fix.session else "",
+        edited=_changed_lines(fix.patches[0])[1] if len(fix.patches) == 1 else "",
+        problem=problem,
+        needs_person=fix.needs_person,
     )
 
 
@@ -203,14 +205,10 @@ def edit(asked: Asked) -> Goto:
 
 def _changed_lines(patch: FilePatch) -> tuple[str, str, str]:
     """Return the text after a change: what comes before the changed lines, those lines, and what follows."""
-    old, new = (
-        text.decode("utf-8", "surrogateescape").splitlines(keepends=True) for text in (patch.before, patch.after)
-    )
-    changes = [
-        change
-        for change in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-        if change[0] != "equal"
-    ]
+    texts = (patch.before, patch.after)
+    old, new = (text.decode("utf-8", "surrogateescape").splitlines(keepends=True) for text in texts)
+    opcodes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    changes = [opcode for opcode in opcodes if opcode[0] != "equal"]
     first, last = (changes[0][3], changes[-1][4]) if changes else (len(new), len(new))
     return "".join(new[:first]), "".join(new[first:last]), "".join(new[last:])
 

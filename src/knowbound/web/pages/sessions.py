@@ -64,13 +64,12 @@ def show(asked: Asked) -> Shown:
             "headline": _headline(sum(projects.values()), diagnoses),
             "first": bool(after),
         }
-        if wanted["diagnosis"]:
-            turns = results.turns(
-                project=wanted["project"], diagnosis=wanted["diagnosis"], after=after, most=_ROWS_OF_PAGE
-            )
+        project, agent, diagnosis = wanted.values()
+        if diagnosis:
+            turns = results.turns(project=project, diagnosis=diagnosis, after=after, most=_ROWS_OF_PAGE)
             values |= {"entries": (), "turns": turns.rows, "more": _next_address(wanted, turns.after)}
             return Shown("sessions.html", values)
-        page = results.sessions(project=wanted["project"], agent=wanted["agent"], after=after, most=_ROWS_OF_PAGE)
+        page = results.sessions(project=project, agent=agent, after=after, most=_ROWS_OF_PAGE)
         names = [row.session for row in page.rows]
         bars = {name: results.counts("diagnosis", session=name) for name in names}
         prompts = results.first_prompts(names)
@@ -139,8 +138,7 @@ def show_turn(asked: Asked) -> Shown:
     verdicts = _item_verdicts(asked.studio, trace) if trace is not None else {}
     shown = timeline(trace, audited, verdicts, int(line) if line.isdecimal() else 0) if trace is not None else None
     claims = [claim for claim in audited.claims if claim.is_decided] if audited else []
-    numbers = stored.numbers
-    position = numbers.index(number)
+    numbers, position = stored.numbers, stored.numbers.index(number)
     return Shown(
         "turn.html",
         {
@@ -181,16 +179,13 @@ class _StoredSession(NamedTuple):
 
 def _stored_session(studio: Studio, id_: str) -> _StoredSession:
     with closing(open_results(studio.settings)) as results:
-        results_of_session = results.session(id_)
-    session = results_of_session.findings or results_of_session.audited
+        stored = results.session(id_)
+    session = stored.findings or stored.audited
     if session is None:
         raise InputError("no-sessions", f"No session {id_!r} is stored.")
-    turns = {turn.index: turn for turn in results_of_session.findings.turns} if results_of_session.findings else {}
-    return _StoredSession(
-        session,
-        turns,
-        {turn.turn: turn for turn in results_of_session.audited.turns} if results_of_session.audited else {},
-    )
+    turns = {turn.index: turn for turn in stored.findings.turns} if stored.findings else {}
+    audited = {turn.turn: turn for turn in stored.audited.turns} if stored.audited else {}
+    return _StoredSession(session, turns, audited)
 
 
 def trace_turn(transcript: Path, session: str, number: int) -> TraceTurn | None:
@@ -199,17 +194,9 @@ def trace_turn(transcript: Path, session: str, number: int) -> TraceTurn | None:
         info = transcript.stat()
     except OSError as error:
         raise InputError("no-such-path", f"The transcript is gone: {transcript}") from error
-    if info.st_size > _LARGE_BYTES:  # too large to keep all turns of it
-        turns = (turn for turn in turns_in(session_of(transcript)) if turn.session == session)
-        return next(islice((turn for turn in turns if turn.index == number), 1), None)
-    return next(
-        (
-            turn
-            for turn in _cached_turns(str(transcript), info.st_mtime_ns)
-            if (turn.session, turn.index) == (session, number)
-        ),
-        None,
-    )
+    is_large = info.st_size > _LARGE_BYTES  # too large to keep all turns of it
+    turns = turns_in(session_of(transcript)) if is_large else _cached_turns(str(transcript), info.st_mtime_ns)
+    return next((turn for turn in turns if (turn.session, turn.index) == (session, number)), None)
 
 
 @lru_cache(maxsize=2)
@@ -244,9 +231,8 @@ def raw_line(asked: Asked) -> Plain:
     if trace is None:
         raise InputError("no-sessions", f"Session {id_!r} has no turn {number}.")
     # Only the files of this very turn are read, whatever the address says.
-    path = next(
-        (step.path for step in trace.steps for call in step.calls if call.line == line and step.path), transcript
-    )
+    paths = (step.path for step in trace.steps for call in step.calls if call.line == line and step.path)
+    path = next(paths, transcript)
     try:
         with open(path, "rb") as file:
             raw = next(islice(file, line - 1, line), b"")

@@ -11,15 +11,15 @@ from msgspec.structs import replace
 
 from knowbound.language import say
 from knowbound.report import GapFormat, Layout, PageFormat
+from knowbound.report import figures as gaps
+from knowbound.report.figures import INTERVALS, InventoryEntry, band_span, share_cell
 from knowbound.report.formats import render
 from knowbound.report.formats.json import document
 from knowbound.report.formats.plain import made_plain, near, with_files_near
-from knowbound.report.gaps import figures as gaps
-from knowbound.report.gaps.figures import INTERVALS, InventoryEntry, band_span, share_cell
-from knowbound.report.gaps.topics import by_project, first_topics, other_topics
 from knowbound.report.lines import Bar, Line, data, joined, prose
 from knowbound.report.model import ObserveReport
 from knowbound.report.sections import ASIDE, Listing, Note, Page, Section, listing, section, table
+from knowbound.report.topics import by_project, first_topics, other_topics
 from knowbound.report.words import not_read_words, place_words, sessions_words, unknown_shares, without_uuids
 from knowbound.stats.figures import SkillRow
 from knowbound.stats.printing import percent

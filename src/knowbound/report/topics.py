@@ -11,9 +11,9 @@ from knowbound.core.paths import project_name
 from knowbound.core.signal import WORTH, Cost, Ending, Signal, Topic, TopicAnswer
 from knowbound.language import say, translated
 from knowbound.report import Layout, PageFormat
+from knowbound.report.figures import kind_words
 from knowbound.report.formats import render
 from knowbound.report.formats.json import fields, signal_fields
-from knowbound.report.gaps.figures import kind_words
 from knowbound.report.lines import Fold, Inline, Line, Span, Tone, data, inlines, joined, prose, quote, soft
 from knowbound.report.model import ObserveReport, TopicReport, TopicSignal
 from knowbound.report.sections import Entry, Note, Page, Part, Section, facts, listing, section, table

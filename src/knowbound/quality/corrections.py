@@ -85,7 +85,10 @@ class Corrections:
         return self._note_dismissal(self._claim(suggestion, SuggestionDecision.DISMISSED, note=note.strip()))
 
     def undo(self, id_: str) -> SuggestionAnswer:
-        """Take the last answer back: the old item is served again, or the suggestion is open again."""
+        """Take the last answer back: the old item is served again, or the suggestion is open again.
+
+        Raises InputError if the successor was superseded since: that is not taken back with it.
+        """
         newest = self._newest_answer(id_)
         if newest is None or newest.kind in (SuggestionDecision.NONE, SuggestionDecision.FLAGGED):
             raise self._not_open(id_, None, "was not answered: there is nothing to take back")
@@ -94,7 +97,11 @@ class Corrections:
         if newest.kind is SuggestionDecision.ACCEPTED and not newest.done:
             self._supersede(newest)
             newest = self._newest_answer(id_) or newest
-        self._refuse_if_replaced(newest)
+        successor = self._store.get(newest.successor) if newest.successor else None
+        if successor and successor.flag and successor.flag.kind is FlagKind.SUPERSEDED:
+            later = successor.flag.superseded_by
+            words = f"{newest.item} was accepted as {successor.id}, which was superseded by {later} since."
+            raise InputError("suggestion-answered", f"{words} Try: knowbound kms show {successor.id}")
         claim = replace(newest, kind=SuggestionDecision.UNDONE, done=False, note="")
         # All that is taken back comes before this answer.
         corrected = [correction.time for correction in self._store.index.corrections(id_)]
@@ -124,7 +131,7 @@ class Corrections:
             self._flag(self._claim(suggestion, SuggestionDecision.FLAGGED, note=_unanswered_reason(suggestion)))
         return [suggestion.item for suggestion in due]
 
-    # The steps: each of them may have been done before
+    # The steps: each of them may have been done before.
 
     def _supersede(self, claim: SuggestionAnswer) -> Item:
         by = ItemEdit(content=claim.content)
@@ -146,7 +153,10 @@ class Corrections:
             old, successor = self._store.get(claim.item), self._store.get(claim.successor)
             if old and old.flag and old.flag.kind is FlagKind.SUPERSEDED and old.flag.superseded_by == claim.successor:
                 self._store.unflag(old.id)
-            if successor and successor.is_served and _was_made_for(successor, claim.item):
+            supersedes = (
+                [link.target for link in successor.relationships if link.kind == "supersedes"] if successor else []
+            )
+            if successor and successor.is_served and claim.item in supersedes:  # else it was there before
                 self._store.delete(successor.id, _TAKEN_BACK)
         self._store.note_answer(claim.item, UNDO, _logged_detail(claim))
         return self._put(replace(claim, done=True))
@@ -201,14 +211,6 @@ class Corrections:
     def _time_after(self, earliest: str) -> str:
         return max(self._clock(), earliest)  # the clocks of machines differ
 
-    def _refuse_if_replaced(self, accepted: SuggestionAnswer) -> None:
-        """Raise InputError if the successor was superseded since: that is not taken back with it."""
-        successor = self._store.get(accepted.successor) if accepted.successor else None
-        if successor and successor.flag and successor.flag.kind is FlagKind.SUPERSEDED:
-            newest = successor.flag.superseded_by
-            words = f"{accepted.item} was accepted as {successor.id}, which was superseded by {newest} since."
-            raise InputError("suggestion-answered", f"{words} Try: knowbound kms show {successor.id}")
-
     def _not_open(self, id_: str, newest: SuggestionAnswer | None, words: str = "") -> InputError:
         if newest is not None and newest.closes:
             words = f"was {newest.kind} at {newest.time}" + (f" by {newest.by}" if newest.by else "")
@@ -224,11 +226,6 @@ _STEPS: dict[SuggestionDecision, Callable[[Corrections, SuggestionAnswer], objec
     SuggestionDecision.FLAGGED: Corrections._flag,
     SuggestionDecision.NONE: lambda corrections, answer: None,
 }
-
-
-def _was_made_for(item: Item, old: str) -> bool:
-    """Report whether the item was made to supersede another, and not there before."""
-    return any(relationship.kind == "supersedes" and relationship.target == old for relationship in item.relationships)
 
 
 def _logged_detail(answer: SuggestionAnswer) -> dict[str, str]:
@@ -264,15 +261,12 @@ def suggestions(log: QualityLog, index: Index, root: Path | None = None) -> list
         answer = answers.get(record.id)
         if _is_open(record, answer) and (suggestion := _suggestion(record, answer, log, index, root)):
             found.append(suggestion)
-    return sorted(
-        found,
-        key=lambda suggestion: (
-            -suggestion.contradictions,
-            not suggestion.draft or suggestion.needs_person,
-            suggestion.raised,
-            suggestion.item,
-        ),
-    )
+
+    def order(suggestion: Suggestion) -> tuple[int, bool, str, str]:
+        is_undrafted = not suggestion.draft or suggestion.needs_person
+        return -suggestion.contradictions, is_undrafted, suggestion.raised, suggestion.item
+
+    return sorted(found, key=order)
 
 
 def _is_open(record: Discovery, answer: SuggestionAnswer | None) -> bool:
@@ -291,7 +285,8 @@ def _suggestion(
         return None
     statement = "" if screened(record.statement) else redact(record.statement)
     draft = drafted(item.content, record.statement)
-    words = _users_words(record, log) if draft.content else ""
+    turns = log.of_day(record.raised[:10]) if draft.content else ()
+    users_words = "\n".join(turn.user_prompt for turn in turns if turn.session_id == record.session_id)
     return Suggestion(
         item=item.id,
         content=redact(item.content),
@@ -305,14 +300,8 @@ def _suggestion(
         contradictions=record.contradictions,
         is_unverified=bool(item.flag and item.flag.kind is FlagKind.UNVERIFIED),
         record=record.id,
-        needs_person=bool(draft.content) and not is_confirmed(item.content, draft.content, words, root),
+        needs_person=bool(draft.content) and not is_confirmed(item.content, draft.content, users_words, root),
         judge=record.judge,
         answer=answer,
         held_by=item.held_by,
     )
-
-
-def _users_words(record: Discovery, log: QualityLog) -> str:
-    """Return the user's words in the session of that day, as far as the log has them."""
-    turns = log.of_day(record.raised[:10])
-    return "\n".join(turn.user_prompt for turn in turns if turn.session_id == record.session_id)

@@ -98,11 +98,16 @@ def _faults(item: Item, versions: Mapping[str, _ItemUse], record: Discovery | No
     if not judged:
         return
     counts = sum((use.counts for use in present), Counts())
-    fault, times = _fault(counts, record)
-    if fault is None:
+    contradicted = [turn for use in present if (turn := use.contradicted)] if record else []
+    if record:
+        fault, times = Fault.WRONG, record.contradictions
+    elif counts.judged >= ENOUGH and not counts.on_topic:
+        fault, times = Fault.OFF_TOPIC, counts.judged
+    elif counts.on_topic >= ENOUGH and not counts.used:
+        fault, times = Fault.IGNORED, counts.on_topic
+    else:
         return
-    contradicted = [turn for use in present if (turn := use.contradicted)]
-    newest = max(contradicted if fault is Fault.WRONG and contradicted else judged, key=lambda turn: turn.timestamp)
+    newest = max(contradicted or judged, key=lambda turn: turn.timestamp)
     yield ItemToFix(
         id=item.id,
         fault=fault,
@@ -112,22 +117,11 @@ def _faults(item: Item, versions: Mapping[str, _ItemUse], record: Discovery | No
         session=newest.session_id,
         turn=newest.turn_id,
         time=newest.timestamp,
-        statement=excerpt(record.statement, CONTENT_SHOWN) if record and fault is Fault.WRONG else "",
-        draft=drafted(item.content, record.statement).content if record and fault is Fault.WRONG else "",
+        statement=excerpt(record.statement, CONTENT_SHOWN) if record else "",
+        draft=drafted(item.content, record.statement).content if record else "",
         is_silenced=effective_of(item) == 0.0,
         flag=str(item.flag.kind) if item.flag else "",
     )
-
-
-def _fault(counts: Counts, record: Discovery | None) -> tuple[Fault | None, int]:
-    """Return the worst fault that the counts show, and how often it did; None for no fault."""
-    if record:
-        return Fault.WRONG, record.contradictions
-    if counts.judged >= ENOUGH and not counts.on_topic:
-        return Fault.OFF_TOPIC, counts.judged
-    if counts.on_topic >= ENOUGH and not counts.used:
-        return Fault.IGNORED, counts.on_topic
-    return None, 0
 
 
 LONGEST_TIMES, LONGEST_MORE = 3, 400  # a draft is not both that many times and that many characters longer
@@ -181,9 +175,8 @@ def drafted(item: str, statement: str) -> Draft:
     if (doubt := _why_unusable(stated)) is not None:
         return Draft("", doubt)
     replaced = _with_new_value(item, stated)
-    subject_is_open = replaced is not None and not _terms_beside_values(
-        stated
-    )  # "it is 9090": nothing else is spoken of
+    # "it is 9090": nothing else is spoken of
+    subject_is_open = replaced is not None and not _terms_beside_values(stated)
     if not subject_is_open and not is_same_subject(item, stated):
         return Draft("", NoDraft.OTHER_SUBJECT)
     content = _best_sentence(item, stated) if replaced is None else replaced
@@ -286,21 +279,13 @@ def _changes(item: str, item_values: Sequence[Value], sentence: str) -> Iterator
         keys = {value.key for value in present}
         denied = {value.key for value in stated if value.key in keys and _is_denied(value, sentence)}
         kept = {value.key for value in stated} - denied
-        new = _first_by_key(value for value in stated if value.key not in keys and not _is_denied(value, sentence))
-        old = _first_by_key(value for value in present if (value.key in denied if denied else value.key not in kept))
-        if len(old) == len(new) == 1:
+        new = [value for value in stated if value.key not in keys and not _is_denied(value, sentence)]
+        old = [value for value in present if (value.key in denied if denied else value.key not in kept)]
+        if len({value.key for value in old}) == len({value.key for value in new}) == 1:
             is_alone = kind in _MEASURED and not _terms_beside_values(sentence)
             is_beside_same = kind in _MEASURED and _words_beside(item, old[0]) & _words_beside(sentence, new[0])
             if denied or is_alone or is_beside_same:
                 yield old[0], sentence[new[0].start : new[0].end]
-
-
-def _first_by_key(values: Iterator[Value]) -> list[Value]:
-    """Return the first value of each key."""
-    found: dict[str, Value] = {}
-    for value in values:
-        found.setdefault(value.key, value)
-    return list(found.values())
 
 
 def _is_denied(value: Value, sentence: str) -> bool:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from knowbound.config import Settings
 from knowbound.core.quality import KEPT_DAYS, QualityTurn
 from knowbound.errors import InputError
-from knowbound.injection.log import AT_START, InjectionLog, InjectionRecord, PullRecord, read_log
+from knowbound.injection.log import AT_START, InjectionLog, InjectionRecord, read_log
 from knowbound.injection.prompt import is_notice
 from knowbound.judge.drawing import draw_turns, to_label
 from knowbound.judge.labels import UnlabelledTurn
@@ -65,7 +65,9 @@ class FoundTurns:
         Days before `since` are read as well, because the prompt of a turn may be days older than its end.
         """
         self._home, self._log = home, log
-        days = _PROMPT_DAYS + max(0, _days_since(since)) if since else KEPT_DAYS
+        days = KEPT_DAYS
+        if since:
+            days = _PROMPT_DAYS + max(0, (datetime.now(UTC) - datetime.fromisoformat(since)).days + 1)
         self._injections: InjectionLog = read_log(home, since=_days_ago(min(days, KEPT_DAYS))[:10])
         self._prompts: dict[tuple[str, str], InjectionRecord] = {}
         self._prompt_before_notice: dict[tuple[str, str], InjectionRecord] = {}  # by a notice of the client
@@ -79,11 +81,17 @@ class FoundTurns:
     def reported(self, records: Sequence[EndedRecord]) -> Iterator[TurnSources]:
         """The turns that hooks reported; of several records of one turn the last counts."""
         ended: dict[tuple[str, str], EndedRecord] = {}
-        for record in map(self._under_its_prompt, records):
+        for reported in records:
+            record = reported
+            if noticed := self._prompt_before_notice.get((record.session, record.key)):
+                # A notice of the client has an id of its own: the turn belongs to the prompt before it.
+                record = replace(record, prompt_id=noticed.prompt_id, turn_id=noticed.turn_id)
+            prompt = self._prompts.get((record.session, record.key))
             if record.event in (STOP, STOP_FAILURE, INTERRUPT):
                 ended[record.session, record.key or record.id] = record
-            elif record.event == SUBAGENT_STOP and (own_prompt := self._prompt_of_subagent(record)):
-                ended[record.session, record.key] = replace(record, event=STOP, transcript=own_prompt.transcript)
+            elif record.event == SUBAGENT_STOP and prompt and record.agent_id and prompt.agent_id == record.agent_id:
+                # Codex hooks the prompts of its sub-agents too, and gives them turns and transcripts of their own.
+                ended[record.session, record.key] = replace(record, event=STOP, transcript=prompt.transcript)
             elif record.event == SUBAGENT_STOP and record.key and (record.session, record.key) not in ended:
                 # A sub-agent in the background: what it did belongs to a turn that has been scored already.
                 scored_turn = self._log.get(f"{record.session}/{record.key}")
@@ -122,7 +130,12 @@ class FoundTurns:
         return self._with_trace(None, prompt, _turn_by_key(turn.trace, turn.turn_id))
 
     def _sources(self, record: EndedRecord) -> TurnSources:
-        prompt = self._prompts.get((record.session, record.key)) if record.key else self._last_prompt(record)
+        if record.key:
+            prompt = self._prompts.get((record.session, record.key))
+        else:  # of a client that gives turns no ids: the last prompt of the session before the turn ended
+            of_session = (found for found in reversed(self._injections.records) if found.session == record.session)
+            before = (found for found in of_session if found.time <= record.time and found.event != AT_START)
+            prompt = next(before, None)
         path = record.transcript or (prompt.transcript if prompt else "") or _transcript_of(record.session)
         trace = _ended_turn(record, path)
         while not is_complete(trace, record) and record.is_recent:
@@ -133,35 +146,14 @@ class FoundTurns:
     def _with_trace(
         self, record: EndedRecord | None, prompt: InjectionRecord | None, trace: TraceTurn | None
     ) -> TurnSources:
+        """Return what is known about a turn, with what the agent pulled in it by the turn's id or the call."""
         named_by = record or prompt
-        pulls = self._pulls(named_by.session, named_by, trace) if named_by else ()
-        return TurnSources(record, prompt, trace, pulls)
-
-    def _pulls(
-        self, session: str, turn: EndedRecord | InjectionRecord, trace: TraceTurn | None
-    ) -> tuple[PullRecord, ...]:
-        """Return what the agent pulled in a turn: by the id of the turn, else by the tool call."""
-        key, calls = turn.prompt_id or turn.turn_id, {call.id for call in trace.calls} if trace else set()
-        return tuple(
-            pull
-            for pull in self._injections.pulls
-            if pull.session == session and ((key and key in (pull.prompt_id, pull.turn_id)) or pull.call in calls)
-        )
-
-    def _under_its_prompt(self, record: EndedRecord) -> EndedRecord:
-        """Return a record under the prompt that its turn belongs to: a notice of the client has an id of its own."""
-        prompt = self._prompt_before_notice.get((record.session, record.key))
-        return replace(record, prompt_id=prompt.prompt_id, turn_id=prompt.turn_id) if prompt else record
-
-    def _prompt_of_subagent(self, record: EndedRecord) -> InjectionRecord | None:
-        """Codex hooks the prompts of its sub-agents too, and gives them turns and transcripts of their own."""
-        prompt = self._prompts.get((record.session, record.key))
-        return prompt if prompt and record.agent_id and prompt.agent_id == record.agent_id else None
-
-    def _last_prompt(self, record: EndedRecord) -> InjectionRecord | None:
-        """Return the last prompt of the session before the turn ended, for clients that give turns no ids."""
-        of_session = (found for found in reversed(self._injections.records) if found.session == record.session)
-        return next((found for found in of_session if found.time <= record.time and found.event != AT_START), None)
+        if named_by is None:
+            return TurnSources(record, prompt, trace)
+        key, calls = named_by.prompt_id or named_by.turn_id, {call.id for call in trace.calls} if trace else set()
+        of_session = (pull for pull in self._injections.pulls if pull.session == named_by.session)
+        pulls = [pull for pull in of_session if (key and key in (pull.prompt_id, pull.turn_id)) or pull.call in calls]
+        return TurnSources(record, prompt, trace, tuple(pulls))
 
 
 def _ended_turn(record: EndedRecord, transcript: str) -> TraceTurn | None:
@@ -212,10 +204,6 @@ def _transcript_of(session: str) -> str:
         for path in sorted(folder.glob(f"**/*{session}.jsonl")):
             return str(path)
     return ""
-
-
-def _days_since(time_: str) -> int:
-    return (datetime.now(UTC) - datetime.fromisoformat(time_)).days + 1
 
 
 def _days_ago(days: float) -> str:

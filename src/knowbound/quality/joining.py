@@ -30,7 +30,7 @@ from knowbound.core.trace import LOOKUPS, MISSES, Injection, Outcome, ToolCall
 from knowbound.injection.hook_settings import SHADOW
 from knowbound.injection.log import InjectedItem, InjectionRecord, PullRecord
 from knowbound.kms.index.ranking import RANKER, FoundItem, relevant
-from knowbound.kms.pieces import Piece, split
+from knowbound.kms.pieces import split
 from knowbound.quality.ended import INTERRUPT, STOP_FAILURE, answer_sum
 from knowbound.quality.queue import EndedRecord
 from knowbound.store.observed import KNOWLEDGE_SOURCES
@@ -81,7 +81,10 @@ class TurnSources(msgspec.Struct, frozen=True):
 def join(sources: TurnSources, stored: Callable[[str], StoredText | None]) -> Joined:
     """Join a turn. `stored` gives what the store holds under an id."""
     trace, injected, ended = sources.trace, sources.injected, sources.ended
+    by_session, by_agent = (ended, injected, trace), (injected, ended, trace)  # the first that names it
     response = _response(trace, ended)
+    # Characters that the queue cut from the last message.
+    cut = ended.answer_length - len(ended.answer) if ended and ended.answer and ended.answer in response else 0
     prompt = trace.prompt.text if trace and trace.prompt.text else injected.prompt if injected else ""
     texts = {injection.item: injection.content for injection in trace.injections if injection.item} if trace else {}
     calls = trace.calls if trace else []
@@ -93,15 +96,15 @@ def join(sources: TurnSources, stored: Callable[[str], StoredText | None]) -> Jo
     late_tokens = injected.late_tokens if injected and injected.late_delivered else 0
     others = _items_of_others(trace.injections if trace else [])
     turn = QualityTurn(
-        session_id=_session(sources),
+        session_id=next(filter(None, (source.session for source in by_session if source)), _NO_SESSION),
         turn_id=_turn_key(sources),
         timestamp=_timestamp(sources),
-        agent=_agent(sources),
+        agent=next((source.agent for source in by_agent if source and source.agent != "unknown"), "unknown"),
         ending=_ending(sources),
         user_prompt=excerpt(prompt, LONGEST_TEXT),
         user_prompt_length=len(prompt),
         assistant_response=excerpt(response, LONGEST_TEXT),
-        assistant_response_length=_response_length(response, ended),
+        assistant_response_length=len(response) + max(0, cut),
         injected_items=tuple(item.logged for item in injected_items),
         pulled_items=tuple(item.logged for item in pulled_items),
         other_items=tuple(item.logged for item in others),
@@ -177,10 +180,6 @@ def id_of_unnamed(ended: EndedRecord) -> str:
     return f"{ended.session or _NO_SESSION}/{ended.id}"
 
 
-def _session(known: TurnSources) -> str:
-    return next(filter(None, (one.session for one in (known.ended, known.injected, known.trace) if one)), _NO_SESSION)
-
-
 def _turn_key(known: TurnSources) -> str:
     """Return the key of a turn, the same with and without its trace: else scoring it again would log it twice."""
     ids = [known.ended.key if known.ended else "", known.injected.turn_key if known.injected else ""]
@@ -194,11 +193,6 @@ def _timestamp(known: TurnSources) -> str:
     if known.trace and known.trace.prompt.time:
         return known.trace.prompt.time
     return known.ended.time if known.ended else ""
-
-
-def _agent(known: TurnSources) -> str:
-    named = (one.agent for one in (known.injected, known.ended, known.trace) if one and one.agent != "unknown")
-    return next(named, "unknown")
 
 
 def _ending(known: TurnSources) -> TurnEnding:
@@ -216,12 +210,6 @@ def _response(trace: TraceTurn | None, ended: EndedRecord | None) -> str:
     if ended and ended.answer and not any(answer_sum(message) == ended.answer_sum for message in said):
         return "\n\n".join([*said, ended.answer])
     return "\n\n".join(said)
-
-
-def _response_length(response: str, ended: EndedRecord | None) -> int:
-    """Return the length of a response, with the characters that the queue cut from its message."""
-    cut = ended.answer_length - len(ended.answer) if ended and ended.answer and ended.answer in response else 0
-    return len(response) + max(0, cut)
 
 
 def _logged_calls(calls: Sequence[ToolCall]) -> tuple[LoggedCall, ...]:
@@ -279,9 +267,8 @@ def _delivered(injected: InjectionRecord | None, texts: Mapping[str, str]) -> It
     if injected.arm == SHADOW:
         return injected.items
     at_once = () if injected.delivered is False else injected.items
-    return [item for item in at_once if injected.delivered or item.item in texts] + [
-        item for item in injected.late if injected.late_delivered or item.item in texts
-    ]
+    found = [item for item in at_once if injected.delivered or item.item in texts]
+    return found + [item for item in injected.late if injected.late_delivered or item.item in texts]
 
 
 def _silenced(injected: InjectionRecord) -> tuple[str, ...]:
@@ -300,10 +287,15 @@ def _items_of_others(injections: Sequence[Injection]) -> list[_Item]:
             continue
         listed = other_items(injection)
         store = listed.store or injection.path or injection.source
-        for item in listed.items or map(_as_other_item, split(injection.content).pieces):
+        for item in listed.items or _pieces_of(injection.content):
             logged = other_logged(item, injection.source, store)
             found.setdefault(logged.id, _Item(logged, JudgedItem(logged.id, item.content)))
     return list(found.values())[:MOST_PIECES]
+
+
+def _pieces_of(document: str) -> Iterable[OtherItem]:
+    for piece in split(document).pieces:
+        yield OtherItem(f"{piece.heading}: {piece.content}" if piece.heading else piece.content)
 
 
 def other_logged(item: OtherItem, channel: str, where: str) -> LoggedItem:
@@ -319,7 +311,3 @@ def other_logged(item: OtherItem, channel: str, where: str) -> LoggedItem:
         own_id=redact(item.id),
         origin=excerpt(item.origin, _ORIGIN_CHARS),
     )
-
-
-def _as_other_item(piece: Piece) -> OtherItem:
-    return OtherItem(f"{piece.heading}: {piece.content}" if piece.heading else piece.content)

@@ -108,7 +108,7 @@ class Queue:
     def mark_done(self) -> None:
         """Mark the records of `pending` as worked off; remove files that are worked off and closed."""
         done = self._marks() | self._last_read
-        oldest = (datetime.now(UTC) - timedelta(days=_KEPT_DAYS)).strftime("%Y-%m-%d")
+        oldest = (datetime.now(UTC) - timedelta(days=_KEPT_DAYS)).date().isoformat()
         kept = {}
         for path in self._files():
             if path.name[:10] < oldest and not _has_line(path, _unread_start(path, done)):
@@ -185,9 +185,10 @@ def _record(fields: dict[str, Any]) -> EndedRecord | None:
 def _unread_start(path: Path, done: dict[str, _Mark]) -> int:
     """Return the end of the worked-off part; 0 if the file was replaced since (by a backup)."""
     mark = done.get(path.name)
-    if mark is None or not 0 < mark.size <= _size(path) or mark.sum != _checksum(path, mark.size):
-        return 0
-    return mark.size
+    with suppress(FileNotFoundError):
+        if mark is not None and 0 < mark.size <= path.stat().st_size and mark.sum == _checksum(path, mark.size):
+            return mark.size
+    return 0
 
 
 def _has_line(path: Path, start: int) -> bool:
@@ -197,13 +198,6 @@ def _has_line(path: Path, start: int) -> bool:
             return True
         start += len(piece)
     return False
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 def _checksum(path: Path, end: int) -> int:

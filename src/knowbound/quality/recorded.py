@@ -99,7 +99,6 @@ def score_traces(
 
 
 def _scored(session: SessionFiles, *, collect: Callable[[SessionFiles], _Session], settings: Settings) -> _Session:
-    """The verdicts on what was injected into one session."""
     part = collect(session)
     return _put_verdicts(part, turn_judge(settings).judge([to_judge.turn for to_judge in part.to_judge]))
 
@@ -163,17 +162,14 @@ def _severity(scored: ScoredVerdict) -> tuple[bool, bool, bool]:
 
 
 def _report(found: Sequence[_Session], judge: str) -> RecordedQuality:
-    by_source: dict[str, list[list[ScoredVerdict]]] = {}
+    by_source: dict[str, dict[int, list[ScoredVerdict]]] = {}  # the verdicts of each source by session
     by_item: dict[str, list[ScoredVerdict]] = {}
-    for session in found:
-        own: dict[str, list[ScoredVerdict]] = {}
+    for number, session in enumerate(found):
         for row in session.scored:
-            own.setdefault(row.source, []).append(row)
+            by_source.setdefault(row.source, {}).setdefault(number, []).append(row)
             by_item.setdefault(row.item.id, []).append(row)
-        for source, scored in own.items():
-            by_source.setdefault(source, []).append(scored)
-    sources = [_source(name, sessions) for name, sessions in by_source.items()]
-    sources.sort(key=lambda one: (one.name != OURS, -one.on_topic.n, one.name))
+    sources = [_source(name, list(sessions.values())) for name, sessions in by_source.items()]
+    sources.sort(key=lambda source: (source.name != OURS, -source.on_topic.n, source.name))
     return RecordedQuality(
         judge=judge,
         sessions=len(found),
@@ -185,7 +181,7 @@ def _report(found: Sequence[_Session], judge: str) -> RecordedQuality:
 
 
 def _source(name: str, sessions: Sequence[Sequence[ScoredVerdict]]) -> ScoredSource:
-    """Return the rates of a source. Their intervals allow for the pieces of one session being alike."""
+    """Return the rates of a source, with intervals that allow for the pieces of one session being alike."""
     rates = {
         str(metric): clustered(Rate(sum(row.verdict.says(metric) for row in rows), len(rows)) for rows in sessions)
         for metric in Metric

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -44,7 +45,8 @@ from knowbound.core.quality import (
 from knowbound.injection.hook_settings import SHADOW
 from knowbound.injection.inject import HELD_OUT
 from knowbound.kms.index.database import Correction
-from knowbound.kms.quality_log import LoggedDay, QualityLog
+from knowbound.kms.quality_log import QualityLog
+from knowbound.stats.quality import day_before
 from knowbound.stats.rate import Rate
 from knowbound.stats.rollout import RolloutEvent, scores_by_day, scores_by_turns
 from knowbound.text.clock import utc_now
@@ -71,7 +73,9 @@ def roll_up(
 
     `written` are days that have just been written to: another machine, whose clock is ahead, can hide that.
     """
-    oldest, leaving = _log_limits(today or utc_now()[:10])
+    last = today or utc_now()[:10]
+    # The oldest day whose turns are kept, and the first day that no other machine may be removing yet.
+    oldest, leaving = day_before(last, KEPT_DAYS), day_before(last, KEPT_DAYS - 2)
     logged_days = log.days()
     rolled_days = {day.date: day for day in log.rollups()}
     made: list[DayRollup] = []
@@ -80,7 +84,11 @@ def roll_up(
         if logged_day.date < oldest:
             late = [turn for turn in log.of_day(logged_day.date) if turn.scored_at > (day.newest if day else "")]
             made += [day_of(logged_day.date, late, day)] if late else []
-        elif logged_day.date in written or not _is_up_to_date(day, logged_day, may_shrink=logged_day.date >= leaving):
+            continue
+        is_same = day is not None and (day.turns, day.newest) == (logged_day.turns, logged_day.newest)
+        # A day that is about to leave the log may have lost turns already: it stays.
+        is_leaving = day is not None and logged_day.date < leaving and logged_day.turns < day.turns
+        if logged_day.date in written or not (is_same or is_leaving):
             made.append(day_of(logged_day.date, log.of_day(logged_day.date)))
     earlier_records = log.discoveries()
     records = discoveries(earlier_records, log.corrective(oldest), corrections, log.answers())
@@ -153,20 +161,6 @@ def counted(items: Iterable[LoggedItem]) -> Counts:
     for item in items:
         total += _counts_of(item)
     return total
-
-
-def _log_limits(today: str) -> tuple[str, str]:
-    """Return the oldest day whose turns are kept, and the first day that no other machine may be removing yet."""
-    day = datetime.fromisoformat(today).replace(tzinfo=UTC)
-    oldest, leaving = (day - timedelta(days=days) for days in (KEPT_DAYS, KEPT_DAYS - 2))
-    return oldest.strftime("%Y-%m-%d"), leaving.strftime("%Y-%m-%d")
-
-
-def _is_up_to_date(day: DayRollup | None, logged: LoggedDay, *, may_shrink: bool) -> bool:
-    """Report whether a day is unchanged. A day about to leave the log may have lost turns already: it stays."""
-    if day is None:
-        return False
-    return (day.turns, day.newest) == (logged.turns, logged.newest) or (not may_shrink and logged.turns < day.turns)
 
 
 def _day_with(day: DayRollup, turn: QualityTurn) -> DayRollup:
@@ -260,7 +254,9 @@ def discoveries(
     known = [_reopened(record, undone) for record in known]
     records: list[Discovery] = []
     for item in raised.keys() | {record.item for record in known}:
-        contradictions = sorted(raised.get(item, []), key=_sort_key)
+        # By time; those of one time always in the same order.
+        order = attrgetter("raised", "session_id", "turn_id", "statement", "judge", "source", "own_id")
+        contradictions = sorted(raised.get(item, []), key=order)
         times = {record.raised for record in contradictions}
         expired = [record for record in known if record.item == item and record.raised not in times]
         names = {item, *(record.own_id for record in (*expired, *contradictions))} - {""}  # as corrective calls name it
@@ -329,12 +325,6 @@ def _reopened(record: Discovery, undone: Iterable[SuggestionAnswer]) -> Discover
     if record.closed and any(_was_taken_back(record.closed, answer) for answer in of_item):
         return replace(record, closing=Closing.OPEN, closed="", closed_by="")
     return record
-
-
-def _sort_key(raised: Discovery) -> tuple[str, ...]:
-    """Order contradictions by their time; those of one time always in the same order."""
-    rest = (raised.statement, raised.judge, raised.source, raised.own_id)
-    return raised.raised, raised.session_id, raised.turn_id, *rest
 
 
 def _records_of_item(raised: Sequence[Discovery], closed: Sequence[_ClosingCall]) -> Iterator[Discovery]:

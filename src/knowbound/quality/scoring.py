@@ -175,16 +175,12 @@ class Scorer:
         with closing(_StoredItems(self._home)) as stored:
             for sources in found:
                 joined = _joined(sources, stored)
-                is_forgotten = forgotten is not None and forgotten.has_session(joined.turn.session_id)
-                if not is_forgotten and not self._is_logged_with_trace(joined.turn):
+                turn = joined.turn
+                if forgotten is not None and forgotten.has_session(turn.session_id):
+                    continue
+                logged = None if turn.trace else self._log.get(turn.id)  # a killed worker reads again
+                if logged is None or not logged.is_scored or not logged.trace:
                     self._write(joined, done)
-
-    def _is_logged_with_trace(self, turn: QualityTurn) -> bool:
-        """Report whether the log has the turn, scored from a trace that is gone (a killed worker reads again)."""
-        if turn.trace:
-            return False
-        logged = self._log.get(turn.id)
-        return logged is not None and logged.is_scored and bool(logged.trace)
 
     def _write(self, joined: Joined, done: Scored) -> None:
         """Ask the judge, write the turn, and count it in `done`."""
@@ -212,9 +208,8 @@ def _joined(sources: TurnSources, stored: _StoredItems) -> Joined:
         if sources.trace is None:
             raise
         turn, judged = join(replace(sources, trace=None), stored)
-        return Joined(
-            replace(turn, trace=sources.trace.prompt.path, problem=f"{type(error).__name__}: {error}"), judged
-        )
+        problem = f"{type(error).__name__}: {error}"
+        return Joined(replace(turn, trace=sources.trace.prompt.path, problem=problem), judged)
 
 
 class _LogClock:

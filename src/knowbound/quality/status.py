@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from knowbound import __version__
 from knowbound.config import Settings
-from knowbound.core.item import FlagKind, Item
+from knowbound.core.item import FlagKind
 from knowbound.core.quality import Closing, Counts, DayRollup, Discovery, LoggedItem, QualityTurn
 from knowbound.errors import InputError
 from knowbound.injection.hook_settings import LIVE, SHADOW, is_shadowed, shadow_is_on, shadow_since
@@ -79,6 +79,7 @@ def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
         fixing = to_fix(log.since(window(until, ITEM_DAYS)[0]), log, index)
         total = sum_of_days(days, *window(until))
         judge = judge_worth(settings, total.judges, utc_now())
+        held_out_days = [day.date for day in days if day.held_out]
         return QualityStatus(
             until=until,
             is_current=until == today,
@@ -91,7 +92,7 @@ def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
             series=rolling(days, until, lambda first, last: discovery_rate(records, first, last)),
             pages=tuple(item_quality(log, index, fault.id, days, fault) for fault in fixing[:FIRST_ITEMS]),
             rollout=Rollout(settings, log, index, today).status(),
-            holdout=_logged_holdout(log, days),
+            holdout=holdout_comparison(log.since(held_out_days[0])) if held_out_days else None,
             offers_holdout=not settings.quality_holdout
             and sum(day.prompts_with_items for day in days) >= OFFER_PROMPTS,
             shadow=shadow_status(settings, days),
@@ -110,9 +111,8 @@ def _other_corrections(log: QualityLog, records: Sequence[Discovery]) -> Iterato
     open_records = [record for record in records if record.source and record.closing is Closing.OPEN]
     for record in sorted(open_records, key=lambda record: (-record.contradictions, record.id)):
         turn = log.get(f"{record.session_id}/{record.turn_id}")
-        content = (
-            next((item.content_excerpt for item in turn.other_items if item.id == record.item), "") if turn else ""
-        )
+        items = turn.other_items if turn else ()
+        content = next((item.content_excerpt for item in items if item.id == record.item), "")
         tool, id_name, content_name = _CORRECTING.get(record.source, ("", "", ""))
         arguments = {id_name: record.own_id, content_name: drafted(content, record.statement).content} if tool else {}
         yield OtherCorrection(
@@ -180,12 +180,6 @@ def _pending(records: list[Discovery], until: str, today: str) -> int:
     return sum(record.closing is Closing.OPEN and record.raised[:10] > oldest for record in raised)
 
 
-def _logged_holdout(log: QualityLog, days: list[DayRollup]) -> HoldoutComparison | None:
-    """Compare held-out turns with others; None, and no turn is read, if no prompt was held out."""
-    held_out_days = [day.date for day in days if day.held_out]
-    return holdout_comparison(log.since(held_out_days[0])) if held_out_days else None
-
-
 def item_quality(
     log: QualityLog, index: Index, id_: str, days: Sequence[DayRollup], fault: ItemToFix | None = None
 ) -> ItemQuality:
@@ -206,7 +200,17 @@ def item_quality(
         is_served=any(entry.served for entry in entries),
         flag=str(entry.item.flag.kind) if entry and entry.item.flag else "",
         days=tuple(by_day),
-        injections=tuple(_injected(turn, item, entry.item if entry else None) for turn, item in newest),
+        injections=tuple(
+            ItemInjection(
+                turn.timestamp,
+                turn.session_id,
+                turn.turn_id,
+                excerpt(turn.user_prompt, _PROMPT_CHARS),
+                item.verdict,
+                entry is None or is_present(item.content_sha, entry.item),
+            )
+            for turn, item in newest
+        ),
         records=tuple(record for record in log.discoveries() if record.item == id_),
         corrections=tuple(
             CorrectionMade(correction.time, correction.tool, correction.by, correction.session)
@@ -226,12 +230,6 @@ def _newest_injections(log: QualityLog, id_: str, dates: Sequence[str]) -> list[
         if len(newest_first) >= _MOST_INJECTIONS:
             break
     return newest_first[:_MOST_INJECTIONS]
-
-
-def _injected(turn: QualityTurn, item: LoggedItem, present_item: Item | None) -> ItemInjection:
-    is_present_content = present_item is None or is_present(item.content_sha, present_item)
-    prompt = excerpt(turn.user_prompt, _PROMPT_CHARS)
-    return ItemInjection(turn.timestamp, turn.session_id, turn.turn_id, prompt, item.verdict, is_present_content)
 
 
 def holdout_comparison(turns: Iterable[QualityTurn]) -> HoldoutComparison | None:
@@ -340,8 +338,5 @@ def _shadow_answers(home: Path) -> dict[str, bool]:
         found = json.loads((home / _SHADOW_FILE).read_bytes())
     except (OSError, ValueError):
         return {}
-    return (
-        {key: is_accepted for key, is_accepted in found.items() if isinstance(is_accepted, bool)}
-        if isinstance(found, dict)
-        else {}
-    )
+    answers = found.items() if isinstance(found, dict) else ()
+    return {key: is_accepted for key, is_accepted in answers if isinstance(is_accepted, bool)}

@@ -65,11 +65,8 @@ def update_suggestions(settings: Settings, log: QualityLog, *, now: str = "") ->
     with closing(open_index(settings)) as index:
         waiting = for_sessions(settings, log, index)
     shown_since = _shown_since(log, waiting, now)
-    late_items = {
-        suggestion.item
-        for suggestion in waiting
-        if suggestion.is_unanswered and suggestion.is_due(shown_since[suggestion.record], now)
-    }
+    unanswered = (suggestion for suggestion in waiting if suggestion.is_unanswered)
+    late_items = {each.item for each in unanswered if each.is_due(shown_since[each.record], now)}
     held_items = _hold_back(settings, log, waiting, late_items)
     flagged = []
     if late_items - held_items:
@@ -89,7 +86,19 @@ def for_sessions(settings: Settings, log: QualityLog, index: Index) -> list[Sugg
 
 def show(settings: Settings, log: QualityLog, index: Index) -> None:
     """Have the next sessions start with what waits for an answer now."""
-    rows = [_shown(suggestion) for suggestion in for_sessions(settings, log, index)[:MOST_KEPT]]
+    rows = [
+        ShownSuggestion(
+            id=waiting.item,
+            sha=waiting.content_sha,
+            content=waiting.content[:MOST_OF_A_TEXT],
+            draft="" if waiting.needs_person else waiting.draft[:MOST_OF_A_TEXT],
+            date=waiting.raised,
+            session=waiting.session,
+            turn=waiting.turn,
+            needs_person=waiting.needs_person,
+        )
+        for waiting in for_sessions(settings, log, index)[:MOST_KEPT]
+    ]
     try:
         keep_suggestions(str(settings.home), rows)
     except OSError as error:
@@ -105,19 +114,15 @@ def _hold_back(settings: Settings, log: QualityLog, waiting: Sequence[Suggestion
     """
     note = log.note(HELD)
     known_holdings: set[str] = msgspec.json.decode(note, type=set[str]) if note else set()
-    to_hold = [
-        suggestion
-        for suggestion in waiting
-        if suggestion.held_by == HOLDER or _holding_name(suggestion) not in known_holdings
-    ]
+    names = {suggestion.item: _holding_name(suggestion) for suggestion in waiting}
+    to_hold = [each for each in waiting if each.held_by == HOLDER or names[each.item] not in known_holdings]
     reasons = {suggestion.item: holding_reason(suggestion, is_late=suggestion.item in late) for suggestion in to_hold}
     with closing(open_index(settings)) as index:
         found = [*index.flagged([FlagKind.HELD_BACK]), *(entry for id_ in reasons for entry in index.known(id_))]
     released = hold_back(settings, reasons, [entry.item for entry in found], by=HOLDER)
     records = {record.id for record in log.discoveries() if record.item not in released}
-    holdings = {name for name in known_holdings if name.partition(_UNDONE)[0] in records} | set(
-        map(_holding_name, to_hold)
-    )
+    holdings = {name for name in known_holdings if name.partition(_UNDONE)[0] in records}
+    holdings |= {names[suggestion.item] for suggestion in to_hold}
     if holdings != known_holdings:
         log.put_note(HELD, msgspec.json.encode(sorted(holdings)))
     return set(reasons)
@@ -125,12 +130,9 @@ def _hold_back(settings: Settings, log: QualityLog, waiting: Sequence[Suggestion
 
 def _holding_name(suggestion: Suggestion) -> str:
     """Return the name of a holding: another one after an answer was undone, so that the item may be held again."""
-    is_undone = suggestion.answer is not None and suggestion.answer.kind is SuggestionDecision.UNDONE
-    return (
-        f"{suggestion.record}{_UNDONE}{suggestion.answer.time}"
-        if suggestion.answer and is_undone
-        else suggestion.record
-    )
+    if suggestion.answer is None or suggestion.answer.kind is not SuggestionDecision.UNDONE:
+        return suggestion.record
+    return f"{suggestion.record}{_UNDONE}{suggestion.answer.time}"
 
 
 def _shown_since(log: QualityLog, waiting: Sequence[Suggestion], now: str) -> dict[str, str]:
@@ -141,17 +143,3 @@ def _shown_since(log: QualityLog, waiting: Sequence[Suggestion], now: str) -> di
     if since != known_since:
         log.put_note(SHOWN, msgspec.json.encode(since))
     return since
-
-
-def _shown(suggestion: Suggestion) -> ShownSuggestion:
-    draft = "" if suggestion.needs_person else suggestion.draft[:MOST_OF_A_TEXT]
-    return ShownSuggestion(
-        id=suggestion.item,
-        sha=suggestion.content_sha,
-        content=suggestion.content[:MOST_OF_A_TEXT],
-        draft=draft,
-        date=suggestion.raised,
-        session=suggestion.session,
-        turn=suggestion.turn,
-        needs_person=suggestion.needs_person,
-    )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -24,7 +25,7 @@ from knowbound.stats.judge_gate import (
     may_rely_on,
     waits_for,
 )
-from knowbound.stats.paired import Difference, unpaired_difference
+from knowbound.stats.paired import unpaired_difference
 from knowbound.stats.quality import (
     FEWEST_RUNS,
     ITEM_METRICS,
@@ -102,40 +103,88 @@ def ranked_backends(legs: Sequence[Leg], number: int) -> tuple[str, ...]:
     return tuple(name for leg in legs[: number + 1] for name in leg.backends)
 
 
+class _Decided(NamedTuple):
+    """The state of a criterion with its numbers: the fields of RolloutCriterion after the name."""
+
+    state: CriterionState
+    value: float | None = None
+    limit: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    more: int | None = None
+    metrics: tuple[str, ...] = ()
+
+
 def decided(names: Iterable[CriterionName], facts: LegFacts) -> tuple[RolloutCriterion, ...]:
     """Decide these criteria of a leg from its facts."""
-    return tuple(_DECIDING[name](facts) for name in names)
+    return tuple(RolloutCriterion(name, *_DECIDING[name](facts)) for name in names)
+
+
+def entering(leg: Leg, facts: LegFacts, can_leave: bool) -> tuple[RolloutCriterion, ...]:
+    """Return the criteria for entering a leg. `can_leave`: the leg before it may be left."""
+    return tuple(
+        replace(criterion, state=_reached(can_leave)) if criterion.name is CriterionName.LEG_BEFORE else criterion
+        for criterion in decided(leg.enter, facts)
+    )
+
+
+def _reached(is_met: bool | None) -> CriterionState:
+    """Return the state of a criterion to enter or to leave a leg."""
+    return CriterionState.UNKNOWN if is_met is None else CriterionState.MET if is_met else CriterionState.NOT_YET
+
+
+def _reverting(is_tripped: bool | None) -> CriterionState:
+    """Return the state of a criterion that reverts a leg."""
+    return (
+        CriterionState.UNKNOWN if is_tripped is None else CriterionState.TRIPPED if is_tripped else CriterionState.MET
+    )
+
+
+def _change(facts: LegFacts, metric: QualityMetric, limit: float, looks: int = 1) -> _Decided:
+    """Return the change of a metric since the days before the leg, on the backend that the leg ranks, undecided."""
+    now = facts.leg_now.get(metric, Rate())
+    change = unpaired_difference(facts.leg_before.get(metric, Rate()), now, looks)
+    if change is None:
+        return _Decided(CriterionState.UNKNOWN, limit=limit)
+    return _Decided(CriterionState.UNKNOWN, change.value, limit, change.low, change.high, now.n)
+
+
+# To enter a leg
+
+
+def _replay(facts: LegFacts) -> _Decided:
+    if facts.replay is None:
+        return _Decided(CriterionState.UNKNOWN)
+    states = {ReplayVerdict.WORSE: CriterionState.TRIPPED, ReplayVerdict.TOO_FEW: CriterionState.NOT_YET}
+    return _Decided(states.get(facts.replay.verdict, CriterionState.MET), n=facts.replay.compared)
 
 
 # To leave a leg
 
 
-def _days(facts: LegFacts) -> RolloutCriterion:
+def _days(facts: LegFacts) -> _Decided:
     missing = max(0, LEG_DAYS - facts.days)
-    state = _reached(is_met=missing == 0)
-    return RolloutCriterion(CriterionName.DAYS, state, facts.days, limit=LEG_DAYS, n=facts.turns, more=missing)
+    return _Decided(_reached(missing == 0), facts.days, LEG_DAYS, n=facts.turns, more=missing)
 
 
-def _clean(facts: LegFacts) -> RolloutCriterion:
+def _clean(facts: LegFacts) -> _Decided:
     """Few turns are unscored. All turns are counted, none drawn: the share itself decides, not its interval."""
     share = facts.unscored.value
-    state = _reached(is_met=None if share is None else share < MOST_UNSCORED)
-    return RolloutCriterion(CriterionName.CLEAN, state, share, limit=MOST_UNSCORED, n=facts.unscored.n)
+    is_met = None if share is None else share < MOST_UNSCORED
+    return _Decided(_reached(is_met), share, MOST_UNSCORED, n=facts.unscored.n)
 
 
-def _judge(facts: LegFacts) -> RolloutCriterion:
+def _judge(facts: LegFacts) -> _Decided:
     """The judge may be relied on for ranking; else the criterion says for which metrics labels are missing."""
     gates = {metric: measured.gate for metric, measured in facts.measured.items()}
-    met = RolloutCriterion(
-        CriterionName.JUDGE, CriterionState.MET, _agreement(facts), limit=AGREEMENT, n=facts.labelled
-    )
+    met = _Decided(CriterionState.MET, _agreement(facts), AGREEMENT, n=facts.labelled)
     if may_rely_on(gates, RANKING):
         return met
     waiting = waits_for(gates, RANKING)
     labels_missing = [gates[metric].more for metric in waiting if metric in gates] or [LABELLED_TURNS]
     known = [count for count in labels_missing if count is not None]
-    return replace(
-        met,
+    return met._replace(
         state=CriterionState.NOT_YET if gates else CriterionState.UNKNOWN,
         more=max(known) if len(known) == len(labels_missing) else None,
         metrics=tuple(map(str, waiting)),
@@ -148,49 +197,44 @@ def _agreement(facts: LegFacts) -> float | None:
     return min((share for share in shares if share is not None), default=None)
 
 
-def _rise(name: CriterionName, metric: QualityMetric, wanted: float, facts: LegFacts) -> RolloutCriterion:
+def _rise(metric: QualityMetric, wanted: float, facts: LegFacts) -> _Decided:
     """A metric rose by `wanted` on the backend that the leg ranks, or its target is met. The interval is only shown.
 
     What is above its target cannot rise by so many points with every leg.
     """
-    rise, share = _difference(facts, metric), facts.leg_now.get(metric, Rate()).value
-    if rise is None:
-        return RolloutCriterion(name, CriterionState.UNKNOWN, limit=wanted)
-    has_risen = round(rise.value, 9) >= wanted  # rounded: 0.6 - 0.5 is a little less than 0.1
-    is_on_target = share is not None and share >= TARGETS[metric].share
-    return _compared(name, _reached(is_met=has_risen or is_on_target), facts, metric, wanted)
+    change, share = _change(facts, metric, wanted), facts.leg_now.get(metric, Rate()).value
+    if change.value is None:
+        return change
+    has_risen = round(change.value, 9) >= wanted  # rounded: 0.6 - 0.5 is a little less than 0.1
+    return change._replace(state=_reached(has_risen or (share is not None and share >= TARGETS[metric].share)))
 
 
-def _contradiction(facts: LegFacts) -> RolloutCriterion:
+def _contradiction(facts: LegFacts) -> _Decided:
     """Contradictions have not certainly become more frequent."""
-    rise = _difference(facts, QualityMetric.CONTRADICTED)
-    if rise is None:
-        return RolloutCriterion(CriterionName.CONTRADICTION, CriterionState.UNKNOWN, limit=0.0)
-    state = _reached(is_met=rise.low <= 0)
-    return _compared(CriterionName.CONTRADICTION, state, facts, QualityMetric.CONTRADICTED, 0.0)
+    change = _change(facts, QualityMetric.CONTRADICTED, 0.0)
+    return change._replace(state=_reached(None if change.low is None else change.low <= 0))
 
 
-def _target(name: CriterionName, metric: QualityMetric, facts: LegFacts) -> RolloutCriterion:
+def _target(metric: QualityMetric, facts: LegFacts) -> _Decided:
     rate, target = facts.now.get(metric, Rate()), TARGETS[metric].share
     low, high = rate.interval or (None, None)
-    state = _reached(is_met=None if rate.value is None else rate.value >= target)
-    return RolloutCriterion(name, state, rate.value, limit=target, low=low, high=high, n=rate.n)
+    return _Decided(
+        _reached(None if rate.value is None else rate.value >= target), rate.value, target, low, high, rate.n
+    )
 
 
-# To revert one
+# To revert a leg
 
 
-def _stop_hook(facts: LegFacts) -> RolloutCriterion:
-    state, p95 = _reverting(is_tripped=is_too_slow(facts.stop_ms, STOP_LIMIT_MS)), p95_ms(facts.stop_ms)
-    return RolloutCriterion(CriterionName.STOP_HOOK, state, p95, limit=STOP_LIMIT_MS, n=facts.stop_ms.runs)
+def _stop_hook(facts: LegFacts) -> _Decided:
+    is_tripped = is_too_slow(facts.stop_ms, STOP_LIMIT_MS)
+    return _Decided(_reverting(is_tripped), p95_ms(facts.stop_ms), STOP_LIMIT_MS, n=facts.stop_ms.runs)
 
 
-def _ranking_cost(facts: LegFacts) -> RolloutCriterion:
+def _ranking_cost(facts: LegFacts) -> _Decided:
     """Trips if the p95 of searching and ranking was over the limit on most days of the week."""
-    slow_days = facts.slow_days
-    state = _reverting(is_tripped=slow_days.k >= SLOW_DAYS if slow_days.n else None)
-    p95, runs = p95_ms(facts.rank_ms), facts.rank_ms.runs
-    return RolloutCriterion(CriterionName.RANKING_COST, state, p95, limit=RANKING_LIMIT_MS, n=runs)
+    is_tripped = facts.slow_days.k >= SLOW_DAYS if facts.slow_days.n else None
+    return _Decided(_reverting(is_tripped), p95_ms(facts.rank_ms), RANKING_LIMIT_MS, n=facts.rank_ms.runs)
 
 
 def is_too_slow(durations: Durations, limit: int) -> bool | None:
@@ -199,126 +243,59 @@ def is_too_slow(durations: Durations, limit: int) -> bool | None:
     return None if p95 is None or durations.runs < FEWEST_RUNS else p95 / _DURATION_STEP > limit
 
 
-def _agreement_kill(facts: LegFacts) -> RolloutCriterion:
+def _agreement_kill(facts: LegFacts) -> _Decided:
     killed = [metric for metric, measured in facts.measured.items() if measured.gate.state is GateState.KILLED]
-    return RolloutCriterion(
-        CriterionName.AGREEMENT,
-        _reverting(is_tripped=bool(killed) if facts.measured else None),
-        _agreement(facts),
-        limit=KILL_AGREEMENT,
-        n=facts.labelled,
-        metrics=tuple(map(str, killed)),
-    )
+    state = _reverting(bool(killed) if facts.measured else None)
+    return _Decided(state, _agreement(facts), KILL_AGREEMENT, n=facts.labelled, metrics=tuple(map(str, killed)))
 
 
-def _on_topic_drop(facts: LegFacts) -> RolloutCriterion:
-    change = _difference(facts, QualityMetric.ON_TOPIC, _LOOKS)
-    state = _reverting(is_tripped=None if change is None else change.high < 0)
-    return _compared(CriterionName.ON_TOPIC_DROP, state, facts, QualityMetric.ON_TOPIC, 0.0, _LOOKS)
+def _on_topic_drop(facts: LegFacts) -> _Decided:
+    change = _change(facts, QualityMetric.ON_TOPIC, 0.0, _LOOKS)
+    state = _reverting(None if change.high is None else change.high < 0)
+    return change._replace(state=state, n=facts.leg_now.get(QualityMetric.ON_TOPIC, Rate()).n)
 
 
-def _false_demotions(facts: LegFacts) -> RolloutCriterion:
+def _false_demotions(facts: LegFacts) -> _Decided:
     rate = facts.demotions
     low = least_share(rate.k, rate.n, _LOOKS) if rate.n else None
     _, high = rate.interval or (None, None)
-    state = _reverting(is_tripped=None if low is None else low > MOST_REVERSED)
-    return RolloutCriterion(
-        CriterionName.FALSE_DEMOTIONS, state, rate.value, limit=MOST_REVERSED, low=low, high=high, n=rate.n
+    return _Decided(
+        _reverting(None if low is None else low > MOST_REVERSED), rate.value, MOST_REVERSED, low, high, rate.n
     )
 
 
-def _regression(facts: LegFacts) -> RolloutCriterion:
+def _regression(facts: LegFacts) -> _Decided:
     """Trips if a metric is certainly worse than in the days before the leg, over all backends."""
     looks = _LOOKS * len(ITEM_METRICS)
     changes = {
         metric: unpaired_difference(facts.before.get(metric, Rate()), facts.now.get(metric, Rate()), looks)
         for metric in ITEM_METRICS
     }
-    worse = [
-        metric
+    worse = tuple(
+        str(metric)
         for metric, change in changes.items()
         if change and (change.low > 0 if TARGETS[metric].is_ceiling else change.high < 0)
-    ]
-    state = _reverting(is_tripped=bool(worse) if any(changes.values()) else None)
-    n = facts.now.get(QualityMetric.ON_TOPIC, Rate()).n
-    return RolloutCriterion(CriterionName.REGRESSION, state, limit=0.0, n=n, metrics=tuple(map(str, worse)))
-
-
-def _drift(facts: LegFacts) -> RolloutCriterion:
-    state = _reverting(is_tripped=None if facts.drifted is None else bool(facts.drifted))
-    return RolloutCriterion(CriterionName.DRIFT, state, metrics=tuple(map(str, facts.drifted or ())))
-
-
-# To enter one
-
-
-def _leg_before(facts: LegFacts) -> RolloutCriterion:
-    """Leave the state unknown: `entering` sets it by the criteria of the leg before."""
-    return RolloutCriterion(CriterionName.LEG_BEFORE, CriterionState.UNKNOWN, n=facts.days)
-
-
-def _replay(facts: LegFacts) -> RolloutCriterion:
-    if facts.replay is None:
-        return RolloutCriterion(CriterionName.REPLAY, CriterionState.UNKNOWN)
-    states = {ReplayVerdict.WORSE: CriterionState.TRIPPED, ReplayVerdict.TOO_FEW: CriterionState.NOT_YET}
-    state = states.get(facts.replay.verdict, CriterionState.MET)
-    return RolloutCriterion(CriterionName.REPLAY, state, n=facts.replay.compared)
-
-
-def entering(leg: Leg, facts: LegFacts, can_leave: bool) -> tuple[RolloutCriterion, ...]:
-    """Return the criteria for entering a leg. `can_leave`: the leg before it may be left."""
-    return tuple(
-        replace(criterion, state=_reached(can_leave)) if criterion.name is CriterionName.LEG_BEFORE else criterion
-        for criterion in decided(leg.enter, facts)
     )
+    state = _reverting(bool(worse) if any(changes.values()) else None)
+    return _Decided(state, limit=0.0, n=facts.now.get(QualityMetric.ON_TOPIC, Rate()).n, metrics=worse)
 
 
-# Details
+def _drift(facts: LegFacts) -> _Decided:
+    state = _reverting(None if facts.drifted is None else bool(facts.drifted))
+    return _Decided(state, metrics=tuple(map(str, facts.drifted or ())))
 
 
-def _difference(facts: LegFacts, metric: QualityMetric, looks: int = 1) -> Difference | None:
-    """Return the change of a metric since the days before the leg, on the backend that the leg ranks."""
-    return unpaired_difference(facts.leg_before.get(metric, Rate()), facts.leg_now.get(metric, Rate()), looks)
-
-
-def _compared(
-    name: CriterionName,
-    state: CriterionState,
-    facts: LegFacts,
-    metric: QualityMetric,
-    limit: float,
-    looks: int = 1,
-) -> RolloutCriterion:
-    """Return a criterion that is decided, with the change of its metric and the interval of the change."""
-    change, n = _difference(facts, metric, looks), facts.leg_now.get(metric, Rate()).n
-    if change is None:
-        return RolloutCriterion(name, state, limit=limit, n=n)
-    return RolloutCriterion(name, state, change.value, limit, low=change.low, high=change.high, n=n)
-
-
-def _reached(is_met: bool | None) -> CriterionState:
-    """Return the state of a criterion to enter or to leave a leg."""
-    return CriterionState.UNKNOWN if is_met is None else CriterionState.MET if is_met else CriterionState.NOT_YET
-
-
-def _reverting(is_tripped: bool | None) -> CriterionState:
-    """Return the state of a criterion that reverts a leg."""
-    if is_tripped is None:
-        return CriterionState.UNKNOWN
-    return CriterionState.TRIPPED if is_tripped else CriterionState.MET
-
-
-_DECIDING: dict[CriterionName, Callable[[LegFacts], RolloutCriterion]] = {
-    CriterionName.LEG_BEFORE: _leg_before,
+_DECIDING: dict[CriterionName, Callable[[LegFacts], _Decided]] = {
+    CriterionName.LEG_BEFORE: lambda facts: _Decided(CriterionState.UNKNOWN, n=facts.days),  # `entering` decides it
     CriterionName.REPLAY: _replay,
     CriterionName.DAYS: _days,
     CriterionName.CLEAN: _clean,
     CriterionName.JUDGE: _judge,
-    CriterionName.ON_TOPIC_RISE: partial(_rise, CriterionName.ON_TOPIC_RISE, QualityMetric.ON_TOPIC, ON_TOPIC_RISE),
-    CriterionName.USAGE_RISE: partial(_rise, CriterionName.USAGE_RISE, QualityMetric.USED, USAGE_RISE),
+    CriterionName.ON_TOPIC_RISE: partial(_rise, QualityMetric.ON_TOPIC, ON_TOPIC_RISE),
+    CriterionName.USAGE_RISE: partial(_rise, QualityMetric.USED, USAGE_RISE),
     CriterionName.CONTRADICTION: _contradiction,
-    CriterionName.ON_TOPIC_TARGET: partial(_target, CriterionName.ON_TOPIC_TARGET, QualityMetric.ON_TOPIC),
-    CriterionName.DISCOVERY_TARGET: partial(_target, CriterionName.DISCOVERY_TARGET, QualityMetric.DISCOVERY),
+    CriterionName.ON_TOPIC_TARGET: partial(_target, QualityMetric.ON_TOPIC),
+    CriterionName.DISCOVERY_TARGET: partial(_target, QualityMetric.DISCOVERY),
     CriterionName.STOP_HOOK: _stop_hook,
     CriterionName.AGREEMENT: _agreement_kill,
     CriterionName.ON_TOPIC_DROP: _on_topic_drop,

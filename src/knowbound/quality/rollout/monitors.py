@@ -81,43 +81,26 @@ def monitors(known: MonitorInput) -> tuple[Monitor, ...]:
     reinforced = _reinforcement(known)
     oldest = known.oldest_turn
     age_days = (date.fromisoformat(known.today) - date.fromisoformat(oldest)).days if oldest else None
+    is_slow, demotion_rate = bool(is_too_slow(stop_ms, STOP_LIMIT_MS)), demoted.value or 0
+    is_old, judged = (age_days or 0) > KEPT_DAYS + _EXPIRY_DAYS, reinforced.above.n + reinforced.below.n
+    drift_count = None if drifted is None else float(len(drifted))
     return (
+        Monitor(FailureMode.SLOW_STOP_HOOK, p95_ms(stop_ms), STOP_LIMIT_MS, tripped=is_slow, n=stop_ms.runs),
         Monitor(
-            FailureMode.SLOW_STOP_HOOK,
-            value=p95_ms(stop_ms),
-            limit=STOP_LIMIT_MS,
-            tripped=bool(is_too_slow(stop_ms, STOP_LIMIT_MS)),
-            n=stop_ms.runs,
-        ),
-        Monitor(
-            FailureMode.JUDGE_DRIFT,
-            value=None if drifted is None else float(len(drifted)),
-            limit=0.0,
-            tripped=bool(drifted),
-            metrics=tuple(map(str, drifted or ())),
+            FailureMode.JUDGE_DRIFT, drift_count, 0.0, tripped=bool(drifted), metrics=tuple(map(str, drifted or ()))
         ),
         # The contract's own number: the rate itself decides here, because the answer is a look at two constants.
         Monitor(
             FailureMode.FALSE_DEMOTIONS,
-            value=demoted.value,
-            limit=MOST_REVERSED,
-            tripped=(demoted.value or 0) > MOST_REVERSED,
+            demoted.value,
+            MOST_REVERSED,
+            tripped=demotion_rate > MOST_REVERSED,
             n=demoted.n,
         ),
-        Monitor(
-            FailureMode.LONG_CHAINS, value=longest, limit=MAX_CHAIN, tripped=longest > MAX_CHAIN, n=len(chain_ends)
-        ),
-        Monitor(
-            FailureMode.SELF_REINFORCING,
-            value=reinforced.ratio,
-            limit=MOST_RATIO,
-            tripped=reinforced.is_tripped,
-            n=reinforced.above.n + reinforced.below.n,
-        ),
-        Monitor(
-            FailureMode.LOG_SIZE, value=age_days, limit=KEPT_DAYS, tripped=(age_days or 0) > KEPT_DAYS + _EXPIRY_DAYS
-        ),
-        Monitor(FailureMode.SWITCHED_OFF, value=float(not known.is_on), limit=0.0, tripped=not known.is_on),
+        Monitor(FailureMode.LONG_CHAINS, longest, MAX_CHAIN, tripped=longest > MAX_CHAIN, n=len(chain_ends)),
+        Monitor(FailureMode.SELF_REINFORCING, reinforced.ratio, MOST_RATIO, tripped=reinforced.is_tripped, n=judged),
+        Monitor(FailureMode.LOG_SIZE, age_days, KEPT_DAYS, tripped=is_old),
+        Monitor(FailureMode.SWITCHED_OFF, float(not known.is_on), 0.0, tripped=not known.is_on),
     )
 
 

@@ -7,7 +7,7 @@ hook.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import date, timedelta
 from typing import TypeVar
@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from knowbound.config import Settings
-from knowbound.core.quality import DayRollup, Discovery, Durations
+from knowbound.core.quality import DayRollup, Discovery
 from knowbound.errors import InputError, StoreError
 from knowbound.injection.inject import keep_rollout
 from knowbound.judge.calibration import configured_worth
@@ -148,6 +148,8 @@ class Rollout:
         baseline = self.state.baselines.get(self.leg.number) or Baseline("", "")
         backends = self.leg.backends if baseline.of_backend else ()
         in_leg = [day for day in self._days if first_whole_day <= day.date <= self._today and day.turns]
+        ranked_lately = (is_too_slow(day.rank_ms, RANKING_LIMIT_MS) for day in in_leg if day.date >= first)
+        slow_days = [is_slow for is_slow in ranked_lately if is_slow is not None]  # None: too few runs
         return LegFacts(
             days=len(in_leg),
             turns=sum(day.turns for day in in_leg),
@@ -156,7 +158,7 @@ class Rollout:
             labelled=judge.labelled,
             drifted=judge.weekly.drifted if judge.weekly and judge.weekly.metrics else None,
             rank_ms=week.rank_ms,
-            slow_days=_slow_days(day.rank_ms for day in in_leg if day.date >= first),
+            slow_days=Rate(sum(slow_days), len(slow_days)),
             stop_ms=week.stop_ms,
             now=rates(self._days, self._records, first, self._today),
             before=baseline.rates,
@@ -212,19 +214,15 @@ class Rollout:
         """Revert the leg if a kill criterion is tripped; None if nothing changed."""
         if not self.leg.number:
             return None  # leg 0 ranks nothing: there is nothing to revert
-        tripped = [
-            criterion.name
-            for criterion in decided(self.leg.kill, self.facts())
-            if criterion.state is CriterionState.TRIPPED
-        ]
+        kill = decided(self.leg.kill, self.facts())
+        tripped = [criterion.name for criterion in kill if criterion.state is CriterionState.TRIPPED]
         return self.move(self.leg.number - 1, EventKind.KILLED, "", tripped) if tripped else None
 
     def _advance_if_complete(self) -> RolloutEvent | None:
         """Begin the next leg by itself, once nothing is missing. The replay is made only when all else is met."""
         if not self._settings.rollout_auto or self.leg.number + 1 == len(self.legs):
             return None
-        facts = self.facts()
-        leave = decided(self.leg.leave, facts)
+        leave = decided(self.leg.leave, self.facts())
         if any(criterion.state is not CriterionState.MET for criterion in leave):
             return None
         self.replay_next()
@@ -236,9 +234,8 @@ class Rollout:
         """Report whether to explore: as before if that is unknown, never in leg 0."""
         if not self.leg.number:
             return False
-        is_feeding_itself = is_self_reinforcing(
-            monitor_input(self._settings, self._log, self._index, self._days, self._today)
-        )
+        known = monitor_input(self._settings, self._log, self._index, self._days, self._today)
+        is_feeding_itself = is_self_reinforcing(known)
         return self.state.exploration if is_feeding_itself is None else is_feeding_itself
 
     def _apply(self) -> None:
@@ -275,12 +272,6 @@ def _opened(settings: Settings, today: str = "") -> Iterator[Rollout]:
     with closing(open_quality_log(settings)) as log, closing(open_index(settings)) as index:
         roll_up(log, index.corrections(), today=today, gamma=settings.quality_gamma)
         yield Rollout(settings, log, index, today)
-
-
-def _slow_days(days: Iterable[Durations]) -> Rate:
-    """Return the share of days on which the p95 of ranking certainly exceeded the limit, of days with enough runs."""
-    decided_days = [is_slow for day in days if (is_slow := is_too_slow(day, RANKING_LIMIT_MS)) is not None]
-    return Rate(sum(decided_days), len(decided_days))
 
 
 def rates(days: Sequence[DayRollup], records: Sequence[Discovery], first: str, last: str) -> dict[QualityMetric, Rate]:

@@ -19,7 +19,7 @@ from contextlib import closing
 import msgspec
 
 from knowbound.config import Settings
-from knowbound.core.item import Item, is_version_of
+from knowbound.core.item import is_version_of
 from knowbound.core.quality import CONTRACT, DayRollup, ItemVerdict, Metric, QualityScores, QualityTurn, Weights
 from knowbound.injection.log import AT_START, CHOSE_AT_ONCE, InjectionRecord, read_log
 from knowbound.injection.prompt import CONTEXT_IS_GONE
@@ -68,13 +68,6 @@ def _last_rewordings(corrections: Iterable[Correction]) -> dict[str, str]:
     return last_by_item
 
 
-def _is_outdated(scores: QualityScores, item: Item, last_rewordings: Mapping[str, str]) -> bool:
-    """Report whether averages are about an earlier wording. Days of an earlier version do not know which one."""
-    if scores.sha:
-        return not is_version_of(scores.sha, item.content_sha)
-    return scores.last[:10] <= last_rewordings.get(item.id, "")[:10]
-
-
 def _confidences_to_write(
     index: Index, scores: Mapping[str, QualityScores], backends: Collection[str], weights: Weights
 ) -> dict[tuple[str, str], float | None]:
@@ -84,7 +77,11 @@ def _confidences_to_write(
     measured = [entry for id_ in scores for entry in index.known(id_)]
     for entry in (*measured, *index.with_quality()):
         item, score = entry.item, scores.get(entry.item.id, QualityScores())
-        is_measured = item.is_served and not _is_outdated(score, item, last_rewordings) and score.factor(weights) != 1.0
+        if score.sha:
+            is_about_wording = is_version_of(score.sha, item.content_sha)
+        else:  # days of an earlier version do not know which wording they are about
+            is_about_wording = score.last[:10] > last_rewordings.get(item.id, "")[:10]
+        is_measured = item.is_served and is_about_wording and score.factor(weights) != 1.0
         # An item that contradictions silenced stays so in a reverted leg, until a person corrects or dismisses it.
         is_silenced = effective_of(item) == 0.0 and score.factor(weights) == 0.0
         is_ranked = is_measured and (entry.backend in backends or is_silenced)

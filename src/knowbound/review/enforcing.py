@@ -56,18 +56,16 @@ _AT_COMMIT = """grep -qE '"command": *"[^"]*git( -C [^" ]+)? commit' || exit 0; 
 def enforce_actions(found: RulesFound, settings: Settings) -> list[Proposed]:
     """Return an action for each rule that agents ignore, the most ignored first."""
     checkout = Checkout(settings.root)
-    ignored = [summary for summary in summaries(found.checks) if _is_ignored(summary)]
+    broken = (each for each in summaries(found.checks) if each.violated + each.partly >= _LEAST_SESSIONS)
+    ignored = [each for each in broken if each.obeyed.value is None or each.obeyed.value < _OBEYED_SHARE]
     fixes = {summary.rule.key: _gate_fix(summary.rule, checkout, settings) for summary in ignored}
     words = shorter([summary.rule for summary in ignored if fixes[summary.rule.key] is None], settings)
-    for rule in (summary.rule for summary in ignored):
-        fixes[rule.key] = fixes[rule.key] or _earlier_fix(rule, words.get(rule.key, ""), settings)
+    for rule in (summary.rule for summary in ignored if fixes[summary.rule.key] is None):
+        text = words.get(rule.key, "")
+        if moved := earlier(rule, text, settings):
+            title = f"Say {rule.file}:{rule.line} first{' and shorter' if text else ''}"
+            fixes[rule.key] = Fix(action_id(ActionKind.ENFORCE, rule.key), title, [moved])
     return [_action(summary, found, fixes[summary.rule.key]) for summary in ignored]
-
-
-def _is_ignored(summary: RuleSummary) -> bool:
-    """Report whether several sessions broke a rule, and too few of those that it applied to obeyed it."""
-    share = summary.obeyed.value
-    return summary.violated + summary.partly >= _LEAST_SESSIONS and (share is None or share < _OBEYED_SHARE)
 
 
 def _action(summary: RuleSummary, found: RulesFound, fix: Fix | None) -> Proposed:
@@ -94,12 +92,6 @@ def _gate_fix(rule: Rule, checkout: Checkout, settings: Settings) -> Fix | None:
         return Fix(id_, f"Enforce {rule.file}:{rule.line}", patches, needs_person=True)
     rules_file = scoped(rule, checkout, settings)
     return Fix(id_, f"Say {rule.file}:{rule.line} where its files are", [rules_file]) if rules_file else None
-
-
-def _earlier_fix(rule: Rule, text: str, settings: Settings) -> Fix | None:
-    moved = earlier(rule, text, settings)
-    title = f"Say {rule.file}:{rule.line} first{' and shorter' if text else ''}"
-    return Fix(action_id(ActionKind.ENFORCE, rule.key), title, [moved]) if moved else None
 
 
 # Gates

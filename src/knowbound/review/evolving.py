@@ -74,19 +74,14 @@ def evolve(
     failures = _failures(Evaluations(settings.home).newest(Origin.WRITTEN), set_, unseen)
     problems = [f"- {action.title}" for action in actions if action.place == relative]
     if not failures and not problems:
-        return Evolved(
-            None, f"Nothing failed in the half that is shown, and nothing is known to be wrong in {relative}."
-        )
+        words = f"Nothing failed in the half that is shown, and nothing is known to be wrong in {relative}."
+        return Evolved(None, words)
     unseen_samples = tuple(sample for sample in set_.samples if sample.id in unseen)
     if len(unseen_samples) < _FEWEST_UNSEEN:
         needed = f"at least {_FEWEST_UNSEEN} are needed to try a rewrite"
         return Evolved(None, f"The other half has {len(unseen_samples)} samples: {needed}.")
-    inputs = {
-        "path": relative,
-        "file": text,
-        "failures": "\n".join(failures) or "(none)",
-        "problems": "\n".join(problems) or "(none)",
-    }
+    lists = {"failures": "\n".join(failures) or "(none)", "problems": "\n".join(problems) or "(none)"}
+    inputs = {"path": relative, "file": text, **lists}
     (asked,) = asker.ask(load_prompt("evolve"), [inputs], EvolvedFile, [lambda answer: _problem(text, answer.text)])
     if asked.value is None:
         return Evolved(None, f"No rewrite: {asked.problem}.")
@@ -96,10 +91,8 @@ def evolve(
     half = SampleSet(set_.path, unseen_samples, digest_of(["evolve", set_.sha256]))
     is_worse, words = _tried(path, relative, after, half, settings, executor, progress)
     if is_worse:
-        return Evolved(
-            None,
-            f"Not offered: the rewrite does worse on the {len(unseen_samples)} samples it was not made from. {words}",
-        )
+        refusal = f"the rewrite does worse on the {len(unseen_samples)} samples it was not made from"
+        return Evolved(None, f"Not offered: {refusal}. {words}")
     tokens = f"{estimated_tokens(text):,} → {estimated_tokens(after):,} tokens"
     title = f"{relative} rewritten from {len(failures)} failed samples ({tokens}): {' '.join(asked.value.why.split())}"
     patch = FilePatch(relative, before, after.encode("utf-8", "surrogateescape"))

@@ -181,17 +181,13 @@ def commit_on_branch(fix: Fix, settings: Settings) -> str:
             blob = git("hash-object", "-w", "--no-filters", str(draft))
             git("update-index", "--add", "--cacheinfo", f"{entry[0] if entry else '100644'},{blob},{path}")
         tree = git("write-tree")
-        commit = git("commit-tree", tree, "-p", git("rev-parse", "HEAD"), "-m", _subject(fix), "-m", fix.title)
+        subject = f"Correct {', '.join(patch.path for patch in fix.patches[:2])}"[:65]
+        commit = git("commit-tree", tree, "-p", git("rev-parse", "HEAD"), "-m", subject, "-m", fix.title)
         git("update-ref", f"refs/heads/{branch}", commit, "")  # only if there is no such branch
     finally:
         for path_ in (index, draft):
             path_.unlink(missing_ok=True)
     return branch
-
-
-def _subject(fix: Fix) -> str:
-    files = ", ".join(patch.path for patch in fix.patches[:2])
-    return f"Correct {files}"[:65]
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -157,11 +157,8 @@ def _sample_patch(cause: SampleCause, settings: Settings) -> FilePatch | None:
         return None
     before = read_below(settings.root, cause.path)
     lines = before.decode("utf-8", "surrogateescape").split("\n")
-    around = [
-        section
-        for section in sections_of(cause.path, "\n".join(lines))
-        if section.line <= max(1, cause.line) <= section.end_line
-    ]
+    sections = sections_of(cause.path, "\n".join(lines))
+    around = [section for section in sections if section.line <= max(1, cause.line) <= section.end_line]
     end = around[-1].end_line if around else len(lines)
     lines[end:end] = ["", " ".join(cause.expected.split())]
     return FilePatch(cause.path, before, "\n".join(lines).encode("utf-8", "surrogateescape"))
@@ -188,7 +185,9 @@ def verify_actions(home: Path, sessions: Collection[str]) -> list[Proposed]:
         keys = results.keys_of(sorted(sessions))
     audited = [session for session in Audited(home).sessions(keys) if session.session in sessions]
     newest = max((turn.time for session in audited for turn in session.turns), default="")
-    since = _days_before(newest)
+    since = ""  # without a time every answer is still of interest
+    with suppress(ValueError):
+        since = (datetime.fromisoformat(newest) - timedelta(days=_DAYS)).strftime("%Y-%m-%dT%H:%M:%S")
     commands = _commands(audited)
     found = [
         _verify_action(turn, claim, commands)
@@ -196,7 +195,10 @@ def verify_actions(home: Path, sessions: Collection[str]) -> list[Proposed]:
         for turn, claim in _still_open(session)
         if turn.time >= since and turn.findings and turn.findings[0].code not in _NITPICKS
     ]
-    return sorted(found, key=lambda proposed: (-proposed.worth, _backwards(proposed.action.title)))[:MOST_ANSWERS]
+    newest_first = sorted(
+        found, key=lambda proposed: proposed.action.title, reverse=True
+    )  # a title begins with its date
+    return sorted(newest_first, key=lambda proposed: -proposed.worth)[:MOST_ANSWERS]
 
 
 def _still_open(session: AuditedSession) -> Iterator[tuple[AuditedTurn, Claim]]:
@@ -234,16 +236,3 @@ def _verify_action(turn: AuditedTurn, claim: Claim, commands: dict[str, str]) ->
     )  # fmt: skip
     is_wrong = turn.findings[0].code in _SHOWN_WRONG
     return Proposed(action, fix, _WORTH_WRONG if is_wrong else _WORTH_OPEN)
-
-
-def _days_before(time: str) -> str:
-    """Return the time from which on an answer is still of interest; "" (from ever) if the newest has no time."""
-    try:
-        return (datetime.fromisoformat(time) - timedelta(days=_DAYS)).strftime("%Y-%m-%dT%H:%M:%S")
-    except ValueError:
-        return ""
-
-
-def _backwards(text: str) -> list[int]:
-    """Return a key that sorts texts backwards: a title begins with its date, so the newest comes first."""
-    return [-ord(character) for character in text]

@@ -162,10 +162,8 @@ def _names(wrong: CheckedStatement) -> set[str]:
 def _is_covered(name: str, names: set[str]) -> bool:
     """Report whether a name is one of these, or a path below one of these."""
     kind, _, path = name.partition(":")
-    return name in names or (
-        kind == "path"
-        and any(path.startswith(f"{one.removeprefix('folder:')}/") for one in names if one.startswith("folder:"))
-    )
+    folders = [other.removeprefix("folder:") for other in names if other.startswith("folder:")]
+    return name in names or (kind == "path" and any(path.startswith(f"{folder}/") for folder in folders))
 
 
 def _repair(
@@ -184,13 +182,8 @@ def _repair(
     others = f" (and {len(group) - 1} more)" if len(group) > 1 else ""
     title = f"{where}{others}: {first.why}"
     patches = [] if is_item else patches_of(repairable, settings)
-    watch = Lesson(
-        id=lesson_id("", LessonKind.LOCATION, subject),
-        kind=LessonKind.LOCATION,
-        text=title,
-        file=where,
-        names=sorted(names),
-    )
+    watch_id = lesson_id("", LessonKind.LOCATION, subject)
+    watch = Lesson(id=watch_id, kind=LessonKind.LOCATION, text=title, file=where, names=sorted(names))
     fix: Fix | None = None
     if is_item and first.repair:
         fix = Fix(id_, title, item=first.statement.file.removeprefix(ITEM), content=first.repair, lesson=watch)

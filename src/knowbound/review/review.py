@@ -206,19 +206,18 @@ def _figures(
     wrong = sum(statement.truth is Truth.CONTRADICTED for statement in checked)
     if learned is None:
         return ReviewFigures(statements=len(checked), contradicted=wrong)
-    report = learned.report
-    gap, totals = report.gap, report.totals
-    shares = stored_shares(settings.home, filters.admits)
+    report, shares = learned.report, stored_shares(settings.home, filters.admits)
+    gap, totals, watermark = report.gap, report.totals, report.watermark
     return ReviewFigures(
         gap_rate=gap.rate.value,
         weighted=gap.weighted.value,
         open=gap.open.value,
         open_upper=gap.open_upper.value,
         coverage=None if report.coverage.reason else report.coverage.rate.value,
-        test_set=report.watermark.path,
-        samples=report.watermark.samples,
-        sha256_8=report.watermark.sha256_8,
-        warning=report.watermark.warning,
+        test_set=watermark.path,
+        samples=watermark.samples,
+        sha256_8=watermark.sha256_8,
+        warning=watermark.warning,
         sessions=totals.sessions,
         tool_calls=totals.tool_calls,
         agents=report.agents,

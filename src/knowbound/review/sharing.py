@@ -10,7 +10,7 @@ import getpass
 import re
 import socket
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -132,6 +132,11 @@ def share(
     for project, aggregate in sorted(aggregates.items()):
         if not shareable.name(project):
             continue
+        numbers: dict[str, int] = {}  # of sessions, in the order in which they come
+        misses = (
+            shareable.miss(signal, numbers.setdefault(signal.session, len(numbers) + 1))
+            for signal in aggregate.misses()
+        )
         is_here = project == here or (root_is_given and len(aggregates) == 1)
         scope = ReviewScope(paths, settings, filters, root_is_given, environ) if is_here else None
         parts.append(
@@ -142,7 +147,7 @@ def share(
                 turns=aggregate.turns,
                 tool_calls=aggregate.tool_calls,
                 answers=dict(sorted(answers.get(project, Counter()).items())),
-                misses=list(_misses(aggregate.misses(), shareable)),
+                misses=[miss for miss in misses if miss],
                 statements=list(_statements(settings, shareable)) if scope else [],
                 rules=list(_rules(scope, shareable)) if scope else [],
                 items=list(_items(settings, shareable)) if scope else [],
@@ -161,14 +166,6 @@ def _answers(keys: Sequence[str], settings: Settings, filters: Filters) -> dict[
             project = project_name(at_root(session.project, folders_of(settings.root)))
             answers.setdefault(project, Counter()).update(turn.diagnosis.value for turn in session.turns)
     return answers
-
-
-def _misses(signals: Iterable[Signal], shareable: _Shareable) -> Iterator[SharedMiss]:
-    """Yield the misses that may be shared; sessions are numbered in the order in which they come."""
-    numbers: dict[str, int] = {}
-    for signal in signals:
-        if found := shareable.miss(signal, numbers.setdefault(signal.session, len(numbers) + 1)):
-            yield found
 
 
 def _statements(settings: Settings, shareable: _Shareable) -> Iterator[SharedStatement]:

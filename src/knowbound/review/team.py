@@ -35,7 +35,7 @@ from knowbound.report.review import (
     TeamProject,
     TeamReport,
 )
-from knowbound.stats.figures import GapFigures, Watermark, observed_hash
+from knowbound.stats.figures import Watermark, observed_hash
 from knowbound.traces.source import address_of, list_address, open_address, write_address
 
 _Value = TypeVar("_Value")
@@ -43,6 +43,9 @@ _Value = TypeVar("_Value")
 
 def parse_shared(data: bytes, where: str) -> SharedFile:
     """Return a shared file. Raises InputError if it is none."""
+    if len(data) > _MOST_BYTES:
+        words = f"{where} is larger than {_MOST_BYTES:,} bytes: it is no file of knowbound share."
+        raise InputError("bad-share", words)
     try:
         found = msgspec.json.decode(data, type=SharedFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -54,7 +57,7 @@ def parse_shared(data: bytes, where: str) -> SharedFile:
 
 def team_review(files: Iterable[SharedFile], least: int = LEAST_PEOPLE) -> TeamReport:
     """Add up what machines share, one person each; the newest file of a machine counts."""
-    newest: dict[tuple[str, str], tuple[tuple[str, bytes], SharedProject]] = {}
+    newest: dict[tuple[str, str], tuple[tuple[str, bytes], SharedProject]] = {}  # by project and machine
     for file in files:
         for part in file.projects:
             rank = (file.made, msgspec.json.encode(part))
@@ -84,7 +87,10 @@ def _project(project: str, parts: Sequence[SharedProject], least: int) -> TeamPr
         project=project,
         people=len(parts),
         watermark=Watermark(f"shared files of {len(parts)} people", gap.rate.n, observed_hash(digests)),
-        gap=_in_order(gap),
+        # Counts by name: equal whatever was added first.
+        gap=msgspec.structs.replace(
+            gap, by_type=dict(sorted(gap.by_type.items())), by_status=dict(sorted(gap.by_status.items()))
+        ),
         sessions=sum(part.sessions for part in parts),
         turns=sum(part.turns for part in parts),
         tool_calls=sum(part.tool_calls for part in parts),
@@ -94,12 +100,6 @@ def _project(project: str, parts: Sequence[SharedProject], least: int) -> TeamPr
         rules=_rules(parts, least),
         items=_items(parts, least),
     )
-
-
-def _in_order(gap: GapFigures) -> GapFigures:
-    """Return the figures with their counts by name: equal whatever was added first."""
-    by_type, by_status = (dict(sorted(counts.items())) for counts in (gap.by_type, gap.by_status))
-    return msgspec.structs.replace(gap, by_type=by_type, by_status=by_status)
 
 
 def _people(parts: Sequence[SharedProject], values: Callable[[SharedProject], Iterable[_Value]]) -> Counter[_Value]:
@@ -217,7 +217,7 @@ def read_shares(places: Iterable[str]) -> Iterator[SharedFile]:
             for remote in list_address(address):
                 if remote.path.endswith(".json") or remote.path == address:
                     with open_address(remote.path) as file:
-                        yield _parsed(file.read(_MOST_BYTES + 1), remote.path)
+                        yield parse_shared(file.read(_MOST_BYTES + 1), remote.path)
         else:
             for path in sorted(Path(place).glob("*.json")) if Path(place).is_dir() else [Path(place)]:
                 try:
@@ -225,15 +225,7 @@ def read_shares(places: Iterable[str]) -> Iterator[SharedFile]:
                         data = file.read(_MOST_BYTES + 1)
                 except OSError as error:
                     raise InputError("no-such-path", f"Cannot read {path}: {error.strerror or error}.") from error
-                yield _parsed(data, str(path))
-
-
-def _parsed(data: bytes, where: str) -> SharedFile:
-    if len(data) > _MOST_BYTES:
-        raise InputError(
-            "bad-share", f"{where} is larger than {_MOST_BYTES:,} bytes: it is no file of knowbound share."
-        )
-    return parse_shared(data, where)
+                yield parse_shared(data, str(path))
 
 
 # One document per machine and project: `_id` is both, `file` the shared file with that project alone, as text.
@@ -257,4 +249,4 @@ def _read_mongo(url: str) -> Iterator[SharedFile]:
     with closing(MongoConnection(url)) as connection, connection.recovering():
         documents = connection.database[_COLLECTION].find({}, {"file": 1}).sort("_id", 1)
         found = [str(document["file"]) for document in documents]
-    yield from (_parsed(text.encode(), f"a document of {_COLLECTION}") for text in found)
+    yield from (parse_shared(text.encode(), f"a document of {_COLLECTION}") for text in found)

@@ -125,15 +125,13 @@ def layer_of(assertion: Assertion) -> str:
 def detail_of(assertion: Assertion) -> str:
     """Return the asserted value in short form, as reports show it."""
     if assertion.type == SET:
-        asked = f"{assertion.mode} of {len(assertion.children)}: " + ", ".join(
-            child.type for child in assertion.children
-        )
+        types = ", ".join(child.type for child in assertion.children)
+        asked = f"{assertion.mode} of {len(assertion.children)}: {types}"
     elif isinstance(assertion.value, float | int):
         asked = f"{assertion.value:g}"
     else:
-        asked = (
-            assertion.value or assertion.pattern or ", ".join(assertion.values) or assertion.fn or assertion.reference
-        )
+        texts = (assertion.value, assertion.pattern, ", ".join(assertion.values), assertion.fn, assertion.reference)
+        asked = next(filter(None, texts), "")
     return ("not " if assertion.negated else "") + short(asked)
 
 

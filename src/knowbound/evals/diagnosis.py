@@ -123,9 +123,8 @@ def expectations(failed: FailedRun) -> Iterator[str]:
 def _assertion_text(assertion: Assertion) -> str:
     parts = [f"{assertion.value}" if assertion.value is not None else "", assertion.pattern, assertion.reference]
     parts += [" | ".join(assertion.values)] if assertion.values else []
-    parts += (
-        [f"{assertion.mode} of: " + "; ".join(map(_assertion_text, assertion.children))] if assertion.children else []
-    )
+    if assertion.children:
+        parts.append(f"{assertion.mode} of: " + "; ".join(map(_assertion_text, assertion.children)))
     return f"{'not ' if assertion.negated else ''}{assertion.type} {' '.join(filter(None, parts))}".rstrip()
 
 
@@ -179,15 +178,9 @@ def _near_passage(passage: CodePassage, tree: SourceTree, names: frozenset[str],
     """Return a passage as the model is shown it: of a long one, the lines with the most of the names."""
     lines = (tree.text(passage.path) or "").split("\n")[passage.first - 1 : passage.last]
     start, end = _best_window(lines, names)
-    text = sendable("\n".join(lines[start:end]))
-    return NearPassage(
-        path=passage.path,
-        first=passage.first + start,
-        last=passage.first + end - 1,
-        heading=" › ".join(part for part in (passage.above, passage.name) if part),
-        text=text,
-        was_read=was_shown(text, outputs),
-    )
+    text, heading = sendable("\n".join(lines[start:end])), " › ".join(filter(None, (passage.above, passage.name)))
+    first, last = passage.first + start, passage.first + end - 1
+    return NearPassage(passage.path, first, last, heading, text, was_shown(text, outputs))
 
 
 def _best_window(lines: Sequence[str], names: frozenset[str]) -> tuple[int, int]:
@@ -280,12 +273,11 @@ def diagnose(failed: Sequence[FailedRun], folder: Path, files: Sequence[str], as
         results = asker.ask(load_prompt("causes"), [material.texts for material in materials], CauseAnswer, checks)
         for failure, material, result in zip(ended, materials, results, strict=True):
             causes[failure.sample.id] = _decided(failure, material, result, causes[failure.sample.id], asker.judge)
-    return [_with_expected(causes[failure.sample.id], failure.sample) for failure in failed]
-
-
-def _with_expected(cause: SampleCause, sample: EvalSample) -> SampleCause:
-    expected = sample.metadata.get("expected")
-    return msgspec.structs.replace(cause, expected=redact(expected)) if isinstance(expected, str) else cause
+    found = []
+    for failure in failed:
+        cause, expected = causes[failure.sample.id], failure.sample.metadata.get("expected")
+        found.append(msgspec.structs.replace(cause, expected=redact(expected)) if isinstance(expected, str) else cause)
+    return found
 
 
 def by_rules(failed: FailedRun, tree: SourceTree) -> SampleCause:
@@ -301,11 +293,11 @@ def by_rules(failed: FailedRun, tree: SourceTree) -> SampleCause:
     if text := next((word for word in wanted if _is_specific(word) and _normalised(word) in outputs), ""):
         path, line = _place_of(text, tree)
         return SampleCause(sample.id, Cause.NOT_USED, f"tools returned “{text}”", path, line, text if path else "")
-    for text in wanted:
-        path, line = _place_of(text, tree)
+    places = {text: _place_of(text, tree) for text in wanted}
+    for text, (path, line) in places.items():
         if path and _is_specific(text):
             return SampleCause(sample.id, Cause.NOT_FOUND, "it is there, letter by letter", path, line, text)
-    if not any(_place_of(text, tree)[0] for text in wanted):
+    if not any(path for path, _ in places.values()):
         why = "the expected words are in no knowledge file; other words may be"
         return SampleCause(sample.id, Cause.MISSING, why)
     return SampleCause(sample.id, Cause.UNDECIDED, "the expected words are too common to show where the answer is")
@@ -363,11 +355,16 @@ def _decided(
     answer = asked.value
     if answer is None:
         return msgspec.structs.replace(rules, problem=asked.problem)
+    if answer.cause == "there":  # it was not used if a tool returned it, else not found
+        was_returned = is_quoted(answer.quote, failed.outputs) or was_shown(answer.quote, failed.outputs)
+        cause = Cause.NOT_USED if was_returned else Cause.NOT_FOUND
+    else:
+        cause = Cause(answer.cause)
     near = material.passage(answer.passage)
     other = material.passage(answer.other) if answer.cause == "contradicted" else None
     return SampleCause(
         sample=failed.sample.id,
-        cause=_cause(failed, answer),
+        cause=cause,
         why=excerpt(answer.why, _KEPT_CHARACTERS),
         path=near.path if near else "",
         line=line_of(answer.quote, near.text, near.first) if near else 0,
@@ -378,11 +375,3 @@ def _decided(
         fix=excerpt(answer.fix, _KEPT_CHARACTERS),
         by=judge,
     )
-
-
-def _cause(failed: FailedRun, answer: CauseAnswer) -> Cause:
-    """Return the cause. An answer that is there was not used if a tool returned it, else not found."""
-    if answer.cause != "there":
-        return Cause(answer.cause)
-    was_returned = is_quoted(answer.quote, failed.outputs) or was_shown(answer.quote, failed.outputs)
-    return Cause.NOT_USED if was_returned else Cause.NOT_FOUND

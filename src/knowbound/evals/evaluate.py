@@ -150,32 +150,27 @@ class _Work:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the lock of the plan, so that only this process works on it. Raises InputError if it is held."""
-        with self._lock_of(self._plan_digest) as file:
-            if file is None:
+        with self._lock_of(self._plan_digest) as (file, is_held):
+            if not is_held:
                 raise InputError(
-                    "eval-running",
-                    f"Another process is running this evaluation ({self._lock_file(self._plan_digest)}). "
-                    "Wait until it has ended.",
+                    "eval-running", f"Another process is running this evaluation ({file}). Wait until it has ended."
                 )
             yield
 
-    def _lock_file(self, plan: str) -> Path:
-        return self._evals / f"{plan[:16]}.lock"
-
     @contextmanager
-    def _lock_of(self, plan: str) -> Iterator[Path | None]:
-        """The lock file of a plan, held; None where another process holds it."""
+    def _lock_of(self, plan: str) -> Iterator[tuple[Path, bool]]:
+        """The lock file of a plan, and whether it is held by us now: another process may hold it."""
         from filelock import FileLock, Timeout  # noqa: PLC0415  (takes 0.1 s to import)
 
-        file = self._lock_file(plan)
+        file = self._evals / f"{plan[:16]}.lock"
         make_folder(file.parent)
         try:
             lock = FileLock(file, mode=PRIVATE_FILE).acquire(blocking=False)
         except Timeout:
-            yield None
+            yield file, False
             return
         with lock:
-            yield file
+            yield file, True
 
     def run(self, progress: Callable[[RunProgress], None] | None, *, until_shown: bool = False) -> Evaluated:
         """Run the samples on every version, judge and count them, and store the last version's evaluation.
@@ -185,10 +180,14 @@ class _Work:
         plan, store = self._plan, self._store
         journal = self._journal()
         run_dir = self._evals / str(journal)
-        versions = self._versions(self._copies(run_dir))
+        versions = self._versions(Copies(run_dir, self._settings.home, self._globs))
         jobs = jobs_of(plan.set.samples, versions, plan.repeat)
         hedging_judge = judge_of(self._settings)
-        reuses_runs = self._executor.remembers if plan.cache is None else plan.cache
+        states: dict[str, str] | None = None
+        if self._executor.remembers if plan.cache is None else plan.cache:
+            states = {version.name: folder_state(version.folder, self._globs) for version in versions}
+            injecting = {version.name for version in versions if version.variant.inject}
+            states |= {name: digest_of([states[name], self._items]) for name in injecting}
         runner = Runner(
             executor=self._executor,
             limits=plan.limits,
@@ -198,7 +197,7 @@ class _Work:
             run_dir=run_dir,
             judge=self._judge,
             hedging=hedging_judge,
-            states={version.name: self._version_state(version) for version in versions} if reuses_runs else None,
+            states=states,
             progress=progress,
         )
         try:
@@ -224,11 +223,6 @@ class _Work:
         self._make_room(journal, is_whole)
         other = store.get(kept.compared_with) if kept.compared_with else None
         return Evaluated(kept, other, self._notes, journal if is_whole and until_shown else 0)
-
-    def _version_state(self, version: Version) -> str:
-        """Return a digest of all that an agent gets to know in a version, to look up identical runs."""
-        state = folder_state(version.folder, self._globs)
-        return digest_of([state, self._items]) if version.variant.inject else state
 
     def _journal(self) -> int:
         """Return the journal to write in: a new journal, or that of the interrupted run."""
@@ -257,9 +251,6 @@ class _Work:
         # Where the database was moved away the numbers begin again: then this folder is of another run.
         shutil.rmtree(self._evals / str(journal), ignore_errors=True)
         return journal
-
-    def _copies(self, run_dir: Path) -> Copies:
-        return Copies(run_dir, self._settings.home, self._globs)
 
     def _versions(self, copies: Copies) -> list[Version]:
         """The knowledge base itself, or copies without the test set: of two variants, and for a free reader."""
@@ -306,10 +297,6 @@ class _Work:
             judged.warnings.append("What judging hedges cost is unknown: the judge does not say it.")
         return judged
 
-    def _hedges_judged_by(self) -> str:
-        name = model_for(self._settings, ModelTask.HEDGES)
-        return hedging_judge_version(name) if name and self._settings.hedging_classifier_enabled else ""
-
     def _evaluation(self, version: Version, runs: list[SampleRun], hedges: JudgedHedges, versions: int) -> Evaluation:
         """Return what the runs of one version add up to. The cost of judging hedges is shared by all `versions`."""
         plan = self._plan
@@ -317,6 +304,7 @@ class _Work:
         figures = figures_of(runs, files)
         complete = sum(run.is_complete for run in runs)
         models = Counter(run.model for run in runs if run.model)
+        model = model_for(self._settings, ModelTask.HEDGES)
         judging_usd = (hedges.judging.usd or 0.0) / versions or None if hedges.judging else None
         return Evaluation(
             made=utc_now(),
@@ -326,7 +314,7 @@ class _Work:
             executor=self._executor.name,
             model=models.most_common(1)[0][0] if models else "",
             judge=self._judge.version if self._judge else "",
-            hedges=self._hedges_judged_by(),
+            hedges=hedging_judge_version(model) if model and self._settings.hedging_classifier_enabled else "",
             as_specified=self._settings.as_specified,
             repeat=plan.repeat,
             root=str(self._settings.root),
@@ -369,11 +357,11 @@ class _Work:
         for position, number in enumerate(numbers):
             folder = self._evals / str(number)
             if number in unfinished:
-                with self._lock_of(unfinished[number]) as lock_file:
-                    if lock_file or unfinished[number] == self._plan_digest:  # no other process works on it
+                with self._lock_of(unfinished[number]) as (_, is_held):
+                    if is_held or unfinished[number] == self._plan_digest:  # no other process works on it
                         redact_left_behind(folder)
                 continue
-            self._copies(folder).drop()
+            Copies(folder, self._settings.home, self._globs).drop()
             redact_left_behind(folder)
             if number != newest and self._is_old(folder, position):
                 shutil.rmtree(folder, ignore_errors=True)

@@ -45,11 +45,10 @@ def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> Evaluatio
     for run in complete:
         if run.grade.composite is not None:
             composites.setdefault(run.cluster, []).append(run.grade.composite)
+    known = Coverage(Rate(len(reached), len(knowledge)), uncovered)
     return EvaluationFigures(
         gap=_by_sample(counts.figures(), samples),
-        coverage=Coverage(Rate(), [], reason=why_unknown)
-        if why_unknown
-        else Coverage(Rate(len(reached), len(knowledge)), uncovered),
+        coverage=Coverage(Rate(), [], reason=why_unknown) if why_unknown else known,
         composite=mean_of(composites.values()),
         topics=_missed_searches(complete),
     )

@@ -83,12 +83,8 @@ def judged_parts(sample: EvalSample) -> int:
 
 def _questions(sample: EvalSample, answered: AgentAnswer) -> list[RubricQuestion]:
     """Return the questions to the judge: the judged assertions of the sample, then the criteria of its rubric."""
-    judged = [
-        _question(assertion, sample, answered)
-        for assertion in sample.assertions
-        if TYPES[assertion.type].decided_by == JUDGE
-    ]
-    return judged + [
+    judged = [assertion for assertion in sample.assertions if TYPES[assertion.type].decided_by == JUDGE]
+    return [_question(assertion, sample, answered) for assertion in judged] + [
         RubricQuestion(RubricKind.RUBRIC, question=sample.asked, answer=answered.answer, rubric=criterion.text)
         for criterion in sample.rubric
     ]
@@ -98,14 +94,13 @@ def _question(assertion: Assertion, sample: EvalSample, answered: AgentAnswer) -
     """Return the question to the judge, with the texts that this assertion type compares (the samples format)."""
     kind = RubricKind(assertion.type)
     source = assertion.reference or sample.context
+    answer = answered.answer
     if kind is RubricKind.FAITHFULNESS:
-        return RubricQuestion(kind, question=sample.prompt, answer=answered.answer, context=source)
+        return RubricQuestion(kind, question=sample.prompt, answer=answer, context=source)
     if kind is RubricKind.CONTEXT_RECALL:
         # How much of the reference is in the answer: the answer is what is searched for its facts.
-        return RubricQuestion(
-            kind, question=sample.prompt, answer=answered.answer, context=answered.answer, reference=source
-        )
-    return RubricQuestion(kind, question=sample.asked, answer=answered.answer, reference=assertion.reference)
+        return RubricQuestion(kind, question=sample.prompt, answer=answer, context=answer, reference=source)
+    return RubricQuestion(kind, question=sample.asked, answer=answer, reference=assertion.reference)
 
 
 def _assertion_grade(
@@ -289,7 +284,7 @@ def loose_samples(samples: Iterable[EvalSample]) -> Iterator[tuple[str, str]]:
         others = [assertion for assertion in sample.assertions if assertion not in facts]
         if not facts or sample.rubric or others:
             continue  # a judge, a program or the way it was found decides, too
-        if any(_passes(text, facts) for text in refusals(sample.prompt)):
+        if any(all(decide(fact, AgentAnswer(text)).passed for fact in facts) for text in refusals(sample.prompt)):
             yield sample.id, f"{facts[0].type} {detail_of(facts[0])}".rstrip()
 
 
@@ -313,7 +308,3 @@ def _is_fact(assertion: Assertion) -> bool:
         return all(map(_is_fact, assertion.children))
     kind = TYPES[assertion.type]
     return kind.layer == FACT and not kind.decided_by
-
-
-def _passes(text: str, facts: Iterable[Assertion]) -> bool:
-    return all(decide(fact, AgentAnswer(text)).passed for fact in facts)

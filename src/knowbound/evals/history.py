@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from knowbound.config import Settings
@@ -34,14 +35,12 @@ def evaluated_below(settings: Settings) -> list[Path]:
     stores = (path for depth in ("*", "*/*") for path in root.glob(f"{depth}/{DATA_FOLDER}/{FINDINGS}"))
     below = sorted(path.parent.parent for path in stores)
     projects = (folder for folder in below if IGNORED_FOLDERS.isdisjoint(folder.relative_to(root).parts))
-    return [folder for folder in projects if _has_evaluations(folder / DATA_FOLDER)]
-
-
-def _has_evaluations(home: Path) -> bool:
-    try:
-        return owner_of(home) == OURS and bool(Evaluations(home).heads())
-    except StoreError:  # damaged: not what the user means
-        return False
+    found = []
+    for folder in projects:
+        with suppress(StoreError):  # damaged: not what the user means
+            if owner_of(folder / DATA_FOLDER) == OURS and Evaluations(folder / DATA_FOLDER).heads():
+                found.append(folder)
+    return found
 
 
 def evaluation(settings: Settings, id_: int) -> Evaluation:

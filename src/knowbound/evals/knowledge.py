@@ -20,13 +20,8 @@ from knowbound.text.digest import digest_of
 from knowbound.text.redact import redact
 from knowbound.traces.corpus import knowledge_files
 
-DOCUMENTS = (
-    "**/*.md",
-    "**/*.mdc",
-    "**/*.markdown",
-    "**/*.rst",
-    "**/*.adoc",
-)  # where no knowledge is configured: what is written
+# Where no knowledge is configured: what is written.
+DOCUMENTS = ("**/*.md", "**/*.mdc", "**/*.markdown", "**/*.rst", "**/*.adoc")
 _GIT_SECONDS = 60.0
 _GIT_BYTES = 256_000_000  # the list of all files of a large repository
 

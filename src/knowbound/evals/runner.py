@@ -207,15 +207,14 @@ class Runner:
             tools=job.sample.allowed_tools,
             inject=job.version.variant.inject,
         )
-        if not any(
-            is_inside(task.folder, base) for base in (job.version.folder, Path(job.sample.file).parent.resolve())
-        ):
-            problem = (
-                f"the sample's folder {job.sample.cwd} is outside of the knowledge base and of the samples' folder"
-            )
-            return Execution(RunEnding.CRASHED, problem=problem, usd=0.0)
-        if not task.folder.is_dir():
-            return Execution(RunEnding.CRASHED, problem=f"the sample's folder {job.sample.cwd} is not there", usd=0.0)
+        problem, allowed = "", (job.version.folder, Path(job.sample.file).parent.resolve())
+        if not any(is_inside(task.folder, base) for base in allowed):
+            problem = "outside of the knowledge base and of the samples' folder"
+        elif not task.folder.is_dir():
+            problem = "not there"
+        if problem:
+            words = f"the sample's folder {job.sample.cwd} is {problem}"
+            return Execution(RunEnding.CRASHED, problem=words, usd=0.0)
         began = time.monotonic()
         try:
             execution = self._executor.run(task)

@@ -96,13 +96,9 @@ def _ending(ended: AgentExit, summary: StreamSummary, *, is_stream: bool) -> tup
         return RunEnding.CRASHED, f"exit status {ended.status}: {why}" if why else f"exit status {ended.status}"
     if broken is not None:
         return RunEnding.INCOMPLETE if is_cut_off else RunEnding.CRASHED, broken.reason
-    if not summary.answer.strip():
-        return (
-            (RunEnding.INCOMPLETE, "its stream holds no answer")
-            if is_stream
-            else (RunEnding.CRASHED, "it said nothing")
-        )
-    return RunEnding.DONE, ""
+    if summary.answer.strip():
+        return RunEnding.DONE, ""
+    return (RunEnding.INCOMPLETE, "its stream holds no answer") if is_stream else (RunEnding.CRASHED, "it said nothing")
 
 
 def _read_stream(stdout: Path) -> tuple[Reader, StreamSummary] | None:
@@ -178,12 +174,8 @@ def _text_of_file(path: Path) -> str:
 
 
 def _last_lines(path: Path) -> str:
-    lines = [
-        line.strip()
-        for line in excerpt_of_end(_text_of_file(path), 8 * _PROBLEM_CHARACTERS).splitlines()
-        if line.strip()
-    ]
-    return " / ".join(lines[-_LAST_LINES:])
+    lines = map(str.strip, excerpt_of_end(_text_of_file(path), 8 * _PROBLEM_CHARACTERS).splitlines())
+    return " / ".join([line for line in lines if line][-_LAST_LINES:])
 
 
 def redact_folder(folder: Path) -> bool:

@@ -16,6 +16,7 @@ import os
 import shutil
 import stat
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -78,7 +79,7 @@ def read_variants(given: Sequence[str], against: str = "", inject: str = "off") 
         return Variant("without injection"), Variant("with injection", HERE, True)
     if not given:
         return (Variant(inject=injects),)
-    found = tuple(_variant(name, injects) for name in given)
+    found = tuple(_variant(option, injects) for option in given)
     if len(found) != 2 or found[0].name == found[1].name:
         raise InputError(
             "two-variants", "--variant names two variants that differ: --variant a=HEAD~1 --variant b=. (see --help)"
@@ -181,7 +182,8 @@ class Copies:
 
     def folder(self, side: str) -> Path:
         """Return the place of a copy: in a private folder below the system's temporary folder."""
-        own = Path(tempfile.gettempdir()).resolve() / f"knowbound-{_account()}"
+        account = os.getuid() if hasattr(os, "getuid") else "own"  # on Windows the temporary folder is the account's
+        own = Path(tempfile.gettempdir()).resolve() / f"knowbound-{account}"
         return own / hashlib.sha256(f"{self._run_dir.resolve()} {side}".encode()).hexdigest()[:20] / "base"
 
     def _source_of(self, root: Path, variant: Variant, place: str) -> tuple[Callable[[], KnowledgeCommit], _Fill]:
@@ -242,12 +244,15 @@ class Copies:
         data_dir = self._home.resolve()
         paths = [*_belonging(root), *files_of(root, self._globs)] if paths is None else paths
         for path in dict.fromkeys(paths):
-            source, target = root / path, folder / path
-            if source.resolve().is_relative_to(data_dir):
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(NotBelowError, FileNotFoundError):
-                copy_below(root, path, target)
+            if not (root / path).resolve().is_relative_to(data_dir):
+                _copy_file(root, path, folder / path)
+
+
+def _copy_file(source: Path, path: str, target: Path) -> None:
+    """Copy a file below the source; a link that leads out, or a file that is gone, is left out."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(NotBelowError, FileNotFoundError):
+        copy_below(source, path, target)
 
 
 def _replace_skill(source: Path | None, place: Path) -> None:
@@ -257,12 +262,8 @@ def _replace_skill(source: Path | None, place: Path) -> None:
         shutil.rmtree(skill, ignore_errors=True) if skill.is_dir() else skill.unlink(missing_ok=True)
     elif source.is_dir():
         shutil.rmtree(skill, ignore_errors=True)
-        for entry in Walk(source):
-            path = os.path.relpath(entry.path, source)
-            target = skill / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(NotBelowError, FileNotFoundError):
-                copy_below(source, path, target)
+        for path in (os.path.relpath(entry.path, source) for entry in Walk(source)):
+            _copy_file(source, path, skill / path)
     else:
         target = place / SKILL if source.name == SKILL and place.suffix != ".md" else place
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -317,11 +318,6 @@ def _hide(version: Version, hidden: Sequence[Path]) -> None:
             path.unlink()
 
 
-def _account() -> str:
-    """A name for the account whose folder it is; on Windows the temporary folder is the account's own."""
-    return str(os.getuid()) if hasattr(os, "getuid") else "own"
-
-
 def _make_parent(folder: Path, root: Path) -> None:
     """Make the folder of all our copies. Raises InputError if it is in the knowledge base or open to other users."""
     copies = folder.parents[1]
@@ -367,8 +363,7 @@ def _export_commit(root: Path, commit: str, folder: Path) -> None:
 def _remove_links_out(copy: Path) -> None:
     """Remove links that lead out of a copy: a commit may have links to anywhere, and git makes them."""
     walk = Walk(copy)
-    for _ in walk:  # the walk finds the links on its way
-        pass
+    deque(walk, maxlen=0)  # the walk finds the links on its way
     for link in walk.outside:
         os.unlink(link)
 
@@ -378,10 +373,7 @@ def _belonging(root: Path) -> list[str]:
     if git(root, "rev-parse", "--git-dir") is None or git(root, "check-ignore", "-q", ".") is not None:
         walk = Walk(root, ignored=IGNORED_FOLDERS)  # not in git, or in a part of a repository that it ignores
         return [os.path.relpath(entry.path, root) for entry in walk]
-    return [
-        *_listed(root, "--cached", "--recurse-submodules"),
-        *_listed(root, "--others", "--exclude-standard"),
-    ]
+    return [*_listed(root, "--cached", "--recurse-submodules"), *_listed(root, "--others", "--exclude-standard")]
 
 
 def _listed(root: Path, *options: str) -> list[str]:

@@ -167,8 +167,11 @@ class CodexExecutor(ClientExecutor):
 
     def injecting(self) -> list[str]:
         """Our hooks, and that they run: nobody is there who could trust them."""
-        hooks = [f"hooks.{event}=[{_hook_table(command)}]" for event, command in self.hooks.items()]
-        return ["--dangerously-bypass-hook-trust", *(word for hook in hooks for word in ("-c", hook))]
+        options = ["--dangerously-bypass-hook-trust"]
+        for event, command in self.hooks.items():
+            quoted = msgspec.json.encode(command).decode()  # a JSON text is a TOML string, too
+            options += ["-c", f'hooks.{event}=[{{hooks=[{{type="command", command={quoted}, timeout=10}}]}}]']
+        return options
 
     def arguments(self, task: Task) -> list[str]:
         """All arguments for a task; `-`: the prompt is on the input."""
@@ -189,12 +192,6 @@ class CodexExecutor(ClientExecutor):
     @cached_property
     def _config(self) -> str:
         return carried_config(user_home())
-
-
-def _hook_table(command: str) -> str:
-    """A hook as Codex's config has it. A JSON text is a TOML string, too."""
-    quoted = msgspec.json.encode(command).decode()
-    return f'{{hooks=[{{type="command", command={quoted}, timeout=10}}]}}'
 
 
 def _injected(home: Path) -> tuple[InjectedText, ...]:
@@ -272,35 +269,25 @@ class CommandExecutor:
     @property
     def version(self) -> str:
         """The command, and the programs and files in it."""
-        parts = [self._command, *(digest_of_file(path) for path in self._files())]
+        words = [shutil.which(self._words[0]) or "", *self._words[1:]]
+        parts = [self._command, *(digest_of_file(word) for word in words if os.path.isfile(word))]
         return f"command/{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:16]}"
 
     def check(self) -> None:
         """Raise ConfigError unless the program exists."""
-        self._program()
+        program(self._words[0])
 
     def run(self, task: Task) -> Execution:
         """Run the command for the task."""
         folder = os.path.abspath(task.folder)
         fill = {"prompt": task.prompt, "folder": folder, "sample": task.sample}
-        argv = [self._program(), *(_filled(word, fill) for word in self._words[1:])]
+        # All placeholders at once, so that a placeholder inside a prompt stays as it is.
+        words = [_PLACEHOLDER.sub(lambda name: fill[name[1]], word) for word in self._words[1:]]
+        argv = [program(self._words[0]), *words]  # found where we were started, not in the task's folder
         takes_argument = any("{prompt}" in word for word in self._words[1:])
         stdin = None if takes_argument else task.prompt.encode("utf-8", "replace")
         added = {"KNOWBOUND_SAMPLE": task.sample, "KNOWBOUND_FOLDER": folder}
         return execution_of(task, run_process(task, argv, stdin=stdin, env=agent_environment(), added=added))
-
-    def _program(self) -> str:
-        """The program, found where we were started and not in the task's folder."""
-        return program(self._words[0])
-
-    def _files(self) -> list[Path]:
-        found = shutil.which(self._words[0])
-        return [Path(word) for word in ([found] if found else []) + self._words[1:] if os.path.isfile(word)]
-
-
-def _filled(word: str, fill: dict[str, str]) -> str:
-    """Fill in all placeholders at once, so that a placeholder inside a prompt stays as it is."""
-    return _PLACEHOLDER.sub(lambda name: fill[name[1]], word)
 
 
 def program(name: str) -> str:

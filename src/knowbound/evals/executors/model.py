@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -170,13 +171,17 @@ class Conversation:
         """Add a response to the messages, in the form of OpenAI's chats, and its tokens and cost to the sums."""
         message: dict[str, object] = {"role": "assistant", "content": response.text or ""}
         if response.tool_calls:
+            calls = [
+                (call, call.args if isinstance(call.args, str | None) else json.dumps(call.args))
+                for call in response.tool_calls
+            ]
             message["tool_calls"] = [
                 {
                     "id": call.tool_call_id,
                     "type": "function",
-                    "function": {"name": call.tool_name, "arguments": _arguments_text(call.args)},
+                    "function": {"name": call.tool_name, "arguments": args or "{}"},
                 }
-                for call in response.tool_calls
+                for call, args in calls
             ]
         is_first = not any(earlier["role"] == "assistant" for earlier in self.messages)
         self.messages.append(message)
@@ -201,10 +206,6 @@ class Conversation:
             return f"Error: {error}"
         except Exception as error:  # a missing argument or file: the model may do better
             return f"Error: {type(error).__name__}: {error}"
-
-
-def _arguments_text(args: str | dict[str, object] | None) -> str:
-    return args or "{}" if isinstance(args, str | None) else json.dumps(args)
 
 
 # ---- the tools
@@ -336,11 +337,8 @@ class FileTools:
         chosen = lines[first - 1 : first - 1 + max(1, min(_number(given, "limit", _MOST_LINES), _MOST_LINES))]
         if not chosen:
             return f"(the file has {len(lines)} lines)"
-        return _bounded(
-            [f"{number:6}\t{line[:_LINE_CHARACTERS]}" for number, line in enumerate(chosen, first)],
-            _MOST_LINES,
-            "lines",
-        )
+        numbered = [f"{number:6}\t{line[:_LINE_CHARACTERS]}" for number, line in enumerate(chosen, first)]
+        return _bounded(numbered, _MOST_LINES, "lines")
 
     def _shown_path(self, asked: str) -> Path | None:
         """The real file that a path means; None where it lies outside, or must not be shown."""
@@ -372,12 +370,8 @@ class FileTools:
     def _globs(self, wanted: str) -> list[str]:
         """Return glob options, the exclusions last: of two globs that match a file, ripgrep follows the later."""
         globs = [wanted] if wanted else []
-        globs += [f"!{_escaped(name)}" for name in sorted(self._hidden_names)]
+        globs += ["!" + re.sub(r"[*?\[\]{}\\!]", r"\\\g<0>", name) for name in sorted(self._hidden_names)]
         return [part for glob in globs for part in ("--glob", glob)]
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"\\{sign}" if sign in "*?[]{}\\!" else sign for sign in name)
 
 
 def _bounded(lines: list[str], most: int, what: str) -> str:

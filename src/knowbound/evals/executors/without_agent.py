@@ -132,14 +132,15 @@ def answer_of(found: Investigation, passages: list[QuotedPassage]) -> str:
     """The answer with the passages it rests on, word for word. A refusal has no word of the question."""
     if found.outcome == SUCCESS:
         by_model = [_quoted(found.answer.text)] if found.answer and found.by != _RULES else []
-        return "\n\n".join([*by_model, *(f"{_location(passage)}\n{_quoted(passage.text)}" for passage in passages)])
+        headings = [f" ({passage.heading})" if passage.heading else "" for passage in passages]
+        quoted = [
+            f"{passage.path}:{passage.line}{heading}\n{_quoted(passage.text)}"
+            for passage, heading in zip(passages, headings, strict=True)
+        ]
+        return "\n\n".join([*by_model, *quoted])
     if found.probable is not None:
         return f"Place found: `{found.probable.path}:{found.probable.line}`"  # probable, in words that are no hedge
     return "No passage answers this."
-
-
-def _location(passage: QuotedPassage) -> str:
-    return f"{passage.path}:{passage.line} ({passage.heading})" if passage.heading else f"{passage.path}:{passage.line}"
 
 
 def _quoted(text: str) -> str:
@@ -153,19 +154,14 @@ def _trace(task: Task, found: Investigation, passages: list[QuotedPassage], answ
     base = task.base or task.folder
     messages: list[dict[str, object]] = [{"role": "user", "content": task.prompt}]
     searched = {"query": " ".join(found.terms) or found.question}
+    hits, read = _NO_MATCHES, passages[:1] if found.probable is not None else []
     if found.outcome == SUCCESS:
         hits = "\n".join(f"{base / passage.path}:{passage.line}: {passage.heading}" for passage in passages)
-        messages += _call_pair("search", "Search", searched, hits)
-        for number, passage in enumerate(passages, 1):
-            messages += _call_pair(
-                f"read-{number}", "Read", {"file_path": str(base / passage.path)}, passage.text or passage.heading
-            )
-    else:
-        messages += _call_pair("search", "Search", searched, _NO_MATCHES)
-        for passage in passages[:1] if found.probable is not None else ():
-            messages += _call_pair(
-                "read-1", "Read", {"file_path": str(base / passage.path)}, passage.text or passage.path
-            )
+        read = passages
+    messages += _call_pair("search", "Search", searched, hits)
+    for number, passage in enumerate(read, 1):
+        text = passage.text or (passage.heading if found.outcome == SUCCESS else passage.path)
+        messages += _call_pair(f"read-{number}", "Read", {"file_path": str(base / passage.path)}, text)
     messages.append({"role": "assistant", "content": answer})
     return {"cwd": str(base), "messages": messages}
 
@@ -227,9 +223,8 @@ class ReplayExecutor:
         if found is None:
             return Execution(RunEnding.CRASHED, problem=f"{self._path.name} has no run of this sample", usd=0.0)
         if found.asked != asked_hash(task.prompt):
-            return Execution(
-                RunEnding.CRASHED, problem=f"the run in {self._path.name} is of another prompt: record it anew", usd=0.0
-            )
+            problem = f"the run in {self._path.name} is of another prompt: record it anew"
+            return Execution(RunEnding.CRASHED, problem=problem, usd=0.0)
         trace = task.output_dir / f"trace{found.suffix}"
         make_file(trace, found.trace.replace(_FOLDER_MARK, str(task.base or task.folder)).encode())
         return Execution(

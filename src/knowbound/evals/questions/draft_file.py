@@ -165,18 +165,12 @@ def _into_yaml(before: str, samples: Sequence[dict[str, object]]) -> str:
         end = node.end_mark.index - 1
         added = ", ".join(_quoted(sample) for sample in samples)
         return f"{before[:end].rstrip().rstrip(',')}, {added}{before[end:]}"
-    end = _end_of_block(before, node.value[-1].end_mark.index)
+    # The end of the last line of the last sample: comments and keys that follow stay after it.
+    end = before.find("\n", len(before[: node.value[-1].end_mark.index].rstrip()))
+    end = len(before) if end < 0 else end + 1
     column = node.start_mark.column
     lines = [line for sample in samples for line in ("", *yaml_item(sample, column))]
-    head = before[:end].rstrip("\n")
-    return head + "\n" + "\n".join(lines) + "\n" + before[end:]
-
-
-def _end_of_block(text: str, at: int) -> int:
-    """The end of the last line of the last sample: comments and keys that follow stay after it."""
-    written = text[:at].rstrip()
-    end = text.find("\n", len(written))
-    return len(text) if end < 0 else end + 1
+    return before[:end].rstrip("\n") + "\n" + "\n".join(lines) + "\n" + before[end:]
 
 
 def yaml_item(fields: dict[str, object], column: int) -> Iterator[str]:
@@ -199,10 +193,8 @@ def _json(value: object, indent: str | None = None) -> str:
 
 def _as_version_3(fields: dict[str, object]) -> dict[str, object]:
     """The same sample in version 3 of the format, which has no metadata."""
-    converted: dict[str, object] = {
-        "sampleId": fields["sample_id"],
-        "input": {"inputKind": "text", "text": fields["prompt"]},
-    }
+    asked = {"inputKind": "text", "text": fields["prompt"]}
+    converted: dict[str, object] = {"sampleId": fields["sample_id"], "input": asked}
     if "assertions" in fields:
         converted["evaluationContext"] = {"assertions": fields["assertions"]}
     annotations = {name: fields[name] for name in ("provenance", "covers") if name in fields}
@@ -237,18 +229,10 @@ def sample_of_lesson(lesson: Lesson) -> dict[str, object]:
 
 def _question(lesson: Lesson, wrong: list[str], right: list[str]) -> str:
     """Ask what is there instead of the wrong name; without one, what there is to know about the right one."""
-    if lesson.kind is LessonKind.LOCATION:
-        return (
-            f"Where in this project is `{wrong[0]}`, or what is there instead?"
-            if wrong
-            else _open_question(lesson, right)
-        )
+    if lesson.kind is LessonKind.LOCATION and wrong:
+        return f"Where in this project is `{wrong[0]}`, or what is there instead?"
     if lesson.kind is LessonKind.COMMAND and wrong:
         return f"`{wrong[0]}` fails in this project. What has to be run instead?"
-    return _open_question(lesson, right)
-
-
-def _open_question(lesson: Lesson, right: list[str]) -> str:
     what = "What does one have to know" if lesson.kind is not LessonKind.CORRECTION else "What do the users expect"
     return f"{what} about `{right[0]}` in this project?" if right else f"{what} in this project before a commit?"
 

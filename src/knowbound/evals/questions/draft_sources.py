@@ -67,15 +67,16 @@ def drafts_of(settings: Settings, samples: Path | None, asker: Asker | None = No
     observed = Observed(settings.home)
     evaluation = Evaluations(settings.home).newest(Origin.WRITTEN)
     newest_run = observed.run("observe", _Observed)
-    gaps = [
-        *(_gaps_of_run(observed, *newest_run, settings.root) if newest_run else ()),
-        *gaps_of_evaluation(evaluation),
-    ]
-    # The newest evaluation shows what was reached, else the observed sessions; without either, nothing was.
-    coverages = [
-        report.coverage for report in (evaluation, newest_run[0] if newest_run else None) if report is not None
-    ]
-    uncovered = set(coverages[0].uncovered) if coverages else set(files)
+    gaps: list[Gap] = []
+    uncovered = set(files)  # without an evaluation or a run nothing was reached
+    if newest_run:
+        report, keys = newest_run
+        # The findings of the sessions that its topics begin with.
+        sessions = {example.session for topic in report.topics for example in topic.examples[:1]}
+        findings = observed.findings(key for key in keys if session_of(key) in sessions)
+        gaps, uncovered = list(gaps_of_topics(report.topics, findings, settings.root)), set(report.coverage.uncovered)
+    if evaluation:
+        gaps, uncovered = gaps + gaps_of_evaluation(evaluation), set(evaluation.coverage.uncovered)
     existing = [sample.prompt for sample in load_samples(samples, settings.root).samples] if samples else []
     decided = decisions(settings.home)
     knowledge = read_knowledge(settings.root, files)
@@ -93,13 +94,6 @@ def next_questions(settings: Settings, samples: Path) -> str:
     chosen = [*reversed(first_of_file.values())][:_MOST_SUGGESTED]
     questions = ", ".join(f"“{draft.prompt}” ({draft.covers or 'what agents looked for'})" for draft in chosen)
     return f" For example: {questions}. To add them: knowbound draft" if chosen else ""
-
-
-def _gaps_of_run(observed: Observed, report: _Observed, keys: list[str], root: Path) -> Iterator[Gap]:
-    """Yield the gaps of an observe report; reads the findings of the sessions that its topics begin with."""
-    sessions = {example.session for topic in report.topics for example in topic.examples[:1]}
-    findings = observed.findings(key for key in keys if session_of(key) in sessions)
-    yield from gaps_of_topics(report.topics, findings, root)
 
 
 def gaps_of_topics(topics: Iterable[Topic], findings: Iterable[Findings], root: Path) -> Iterator[Gap]:
@@ -244,9 +238,8 @@ def known_answers(wanted: str, topic: Topic, project: SourceTree | None = None) 
         is_unique = project is None or sum(_last_part(path) == _last_part(wanted) for path in project.files) <= 1
         return tuple((same_name or near)[:_MOST_ANSWERS]) if is_unique else ()
     definitions = project.defined(wanted) if project else ()
-    paths = [
-        definition.path for definition in definitions if not (definition.is_indented and definition.kind == "variable")
-    ]  # no local variables
+    local = [definition for definition in definitions if definition.is_indented and definition.kind == "variable"]
+    paths = [definition.path for definition in definitions if definition not in local]
     if not paths and not (project and is_in_code(wanted)):
         agreed = [path for path, count in sessions.items() if min(count, topic.sessions) > 1]
         paths = agreed or [path for path in sessions if plain_name(_stem(path)) == plain_name(wanted)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -144,7 +144,7 @@ def _of_gaps(gaps: Iterable[Gap], existing_prompts: Collection[str]) -> Iterator
             provenance="production-trace",
             metadata=gap.metadata,
             context="" if question == user_question else gap.context,
-            mentions=_as_group(gap.answers),
+            mentions=(gap.answers,) if gap.answers else (),
         )
 
 
@@ -157,25 +157,16 @@ def _of_files(knowledge: KnowledgeText, uncovered: Collection[str], most: int) -
         written = written_headings(page)
         asked = [(question, section) for question, section in section_questions(page) if section.headings in written]
         for question, section in asked[:most]:
+            names = _mentions(knowledge, page, section, question)
             yield SampleDraft(
                 id=draft_id("file", question),
                 prompt=question,
                 why=f"no sample reached {page.path} (line {section.line})",
                 provenance="rule-generated",
-                metadata={
-                    "drafted_from": "uncovered",
-                    "status": "proposed",
-                    "file": page.path,
-                    "line": section.line,
-                },
-                mentions=_as_group(_mentions(knowledge, page, section, question)),
+                metadata={"drafted_from": "uncovered", "status": "proposed", "file": page.path, "line": section.line},
+                mentions=(tuple(names),) if names else (),
                 covers=page.path,
             )
-
-
-def _as_group(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the texts as one group, of which an answer has to have one; no group if there are no texts."""
-    return ((*texts,),) if texts else ()
 
 
 def _mentions(knowledge: KnowledgeText, page: KnowledgePage, section: DocumentSection, question: str) -> list[str]:
@@ -184,14 +175,9 @@ def _mentions(knowledge: KnowledgeText, page: KnowledgePage, section: DocumentSe
     found = [name for text in prose for name in _SPAN.findall(text) if _SPAN_NAME.fullmatch(name)]
     found += [number for text in prose for number in _NUMBER.findall(re.sub(r"`[^`]*`", " ", text))]
     elsewhere = [other.text for other in knowledge.pages if other is not page]
-    safe = (
-        name.strip()
-        for name in dict.fromkeys(found)
-        if name.lower() not in question.lower()
-        and redact(name) == name
-        and not any(name in text for text in elsewhere)
-    )  # fmt: skip
-    return [name for name in safe if len(name) >= 2][:3]
+    unasked = (name for name in dict.fromkeys(found) if name.lower() not in question.lower() and redact(name) == name)
+    unique = (name.strip() for name in unasked if not any(name in text for text in elsewhere))
+    return [name for name in unique if len(name) >= 2][:3]
 
 
 def draft_id(kind: str, prompt: str) -> str:

@@ -23,7 +23,7 @@ from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import AskedEntry, AskResult, EntryGroup, sendable
 from knowbound.judge.prompts import input_hash, load_prompt
 from knowbound.text.digest import digest_of
-from knowbound.text.markdown import BlockKind, DocumentBlock
+from knowbound.text.markdown import BlockKind
 from knowbound.text.printable import estimated_tokens
 from knowbound.text.redact import redact
 
@@ -101,9 +101,8 @@ def drafts_by_model(
 ) -> Drafts:
     """Return at most `count` samples that the model writes; `preferred` are paths of files to be asked about first."""
     existing_prompts = list(existing)
-    calls = list(
-        _calls(knowledge, frozenset(preferred), [gap for gap in gaps if not gap.has_secret][:_MOST_GAPS], count)
-    )
+    shown = [gap for gap in gaps if not gap.has_secret][:_MOST_GAPS]
+    calls = list(_calls(knowledge, frozenset(preferred), shown, count))
     inputs = [_call_texts(*call, existing_prompts, min(_QUESTIONS_OF_CALL, max(1, count))) for call in calls]
     texts = [text for page in knowledge.pages for text in _parts_of(page)]
     results = asker.ask(load_prompt("drafts"), inputs, DraftAnswer)
@@ -122,18 +121,14 @@ def _call_texts(
     sections: Sequence[_Section], gaps: Sequence[Gap], existing_prompts: Sequence[str], count: int
 ) -> dict[str, str]:
     """Return the texts of a question."""
-    wanted = "\n".join(f"w{number}: {_gap_words(gap)}" for number, gap in enumerate(gaps, 1))
+    words = [" · ".join(filter(None, (gap.wanted or gap.doubt, gap.said, gap.context)))[:400] for gap in gaps]
+    wanted = "\n".join(f"w{number}: {text}" for number, text in enumerate(words, 1))
     return {
         "sections": sendable("\n\n".join(section.shown(number) for number, section in enumerate(sections, 1))),
         "wanted": sendable(wanted) or "(nothing)",
         "known": sendable("\n".join(existing_prompts[:_MOST_EXISTING])) or "(none)",
         "how_many": str(count),
     }
-
-
-def _gap_words(gap: Gap) -> str:
-    """Something that an agent looked for or doubted, with the user's prompt where that can be shown."""
-    return " · ".join(part for part in (gap.wanted or gap.doubt, gap.said, gap.context) if part)[:400]
 
 
 def _calls(
@@ -161,11 +156,13 @@ def _sections_of(page: KnowledgePage) -> Iterator[_Section]:
     found = list[tuple[int, _Section]]()
     for section in page.sections:
         text = "\n".join(lines[section.line - 1 : section.end_line])
-        if estimated_tokens(_TITLE.sub("", text)) >= _LEAST_TOKENS and section.blocks and not gives_orders(text):
-            prose = " ".join(block.text for block in section.blocks if _says_something(block))
-            found.append(
-                (len(content_stems(prose)), _Section(page.path, section.line, section.heading, _beginning(text)))
-            )
+        if estimated_tokens(_TITLE.sub("", text)) < _LEAST_TOKENS or not section.blocks or gives_orders(text):
+            continue
+        texts = [block.text for block in section.blocks if block.kind is not BlockKind.CODE]
+        prose = " ".join(text for text in texts if len(text.split()) > _MOST_WORDS_OF_LABEL)
+        while estimated_tokens(text) > _MOST_TOKENS and "\n" in text:
+            text = text.rpartition("\n")[0]  # of a long section the beginning, up to the end of a line
+        found.append((len(content_stems(prose)), _Section(page.path, section.line, section.heading, text)))
     found.sort(key=lambda counted: -counted[0])
     yield from (section for stems, section in found if stems >= _LEAST_STEMS)
 
@@ -175,17 +172,6 @@ def _parts_of(page: KnowledgePage) -> Iterator[str]:
     lines, starts = page.text.split("\n"), sorted({section.line for section in page.sections})
     for start, end in pairwise([*starts, len(lines) + 1]):
         yield _normalised("\n".join(lines[start - 1 : end - 1]))
-
-
-def _says_something(block: DocumentBlock) -> bool:
-    return block.kind is not BlockKind.CODE and len(block.text.split()) > _MOST_WORDS_OF_LABEL
-
-
-def _beginning(text: str) -> str:
-    """Return the beginning of a long section, up to the end of a line."""
-    while estimated_tokens(text) > _MOST_TOKENS and "\n" in text:
-        text = text.rpartition("\n")[0]
-    return text
 
 
 def _drafts(
@@ -236,9 +222,8 @@ def _verified_draft(
         mentions=expected,
         covers=section.path,
     )  # fmt: skip
-    fault = _assertion_error(
-        draft, (sample.answer, *sample.right), (*sample.wrong, sample.refusal, *refusals(question))
-    )
+    wrong = (*sample.wrong, sample.refusal, *refusals(question))
+    fault = _assertion_error(draft, (sample.answer, *sample.right), wrong)
     return NotDrafted(question, fault) if fault else draft
 
 
@@ -248,27 +233,20 @@ def _expected(sample: DraftedSample, question: str, texts: Sequence[str]) -> tup
     for words in groups:
         first = _normalised(words[0]) if words else ""
         is_shown = first and (_normalised(sample.quote).find(first) >= 0 or is_quoted(words[0], [sample.quote]))
-        is_guessable = first in _COMMON_ANSWERS or (first.isalnum() and len(first) < 2) or _gives_away(question, first)
-        if not is_shown or is_guessable or redact(" ".join(words)) != " ".join(words):
+        is_guessable = first in _COMMON_ANSWERS or (first.isalnum() and len(first) < 2)
+        # The question must not have the name, nor all words that it is made of (`http_port`: "HTTP port").
+        parts = content_stems(" ".join(re.findall(r"[a-z]+", first)))
+        is_given_away = first in question.lower() or (bool(parts) and parts <= content_stems(question))
+        if not is_shown or is_guessable or is_given_away or redact(" ".join(words)) != " ".join(words):
             return ()
-    kept = tuple(
-        tuple(word for word in words if _normalised(word) and _normalised(word) not in question.lower())[
-            :_MOST_SPELLINGS
-        ]
-        for words in groups
-    )
-    return () if any(_is_in_many(word, texts) for words in kept for word in words) else kept
-
-
-def _gives_away(question: str, name: str) -> bool:
-    """Return whether the question has the name, or all words that it is made of (`http_port`: "HTTP port")."""
-    parts = content_stems(" ".join(re.findall(r"[a-z]+", name)))
-    return name in question.lower() or (bool(parts) and parts <= content_stems(question))
-
-
-def _is_in_many(word: str, texts: Sequence[str]) -> bool:
-    """Return whether so many sections have the word that a wrong answer or a refusal may have it by chance."""
-    return sum(_normalised(word) in text for text in texts) > max(_COMMON_LEAST, _COMMON_SHARE * len(texts))
+    kept = []
+    for words in groups:
+        unasked = [word for word in words if _normalised(word) and _normalised(word) not in question.lower()]
+        kept.append(tuple(unasked[:_MOST_SPELLINGS]))
+    # A word of so many sections may be in a wrong answer or a refusal by chance.
+    most = max(_COMMON_LEAST, _COMMON_SHARE * len(texts))
+    is_common = any(sum(_normalised(word) in text for text in texts) > most for words in kept for word in words)
+    return () if is_common else tuple(kept)
 
 
 def _normalised(text: str) -> str:
@@ -301,9 +279,8 @@ def _faults(drafts: Sequence[SampleDraft], asker: Asker) -> list[str]:
     found = [""] * len(drafts)
     if not entries:
         return found
-    (checks,) = asker.ask_entries(
-        load_prompt("draft_checks"), [EntryGroup(entries)], DraftCheck, size=_CHECKED_TOGETHER
-    )
+    prompt = load_prompt("draft_checks")
+    (checks,) = asker.ask_entries(prompt, [EntryGroup(entries)], DraftCheck, size=_CHECKED_TOGETHER)
     for (at, draft), check in zip(asked.items(), checks, strict=True):
         if check.value is None:
             found[at] = f"it was not tried out: {check.problem}"

@@ -129,23 +129,22 @@ def spread(questions: Iterable[CompetencyQuestion], count: int) -> list[Competen
 
 def as_samples(probe: Probe) -> SampleSet:
     """The questions as a test set; its hash is over the questions alone, so that runs of equal questions compare."""
-    samples = tuple(_sample(question) for question in probe.questions)
+    samples = tuple(
+        EvalSample(
+            id=question.id,
+            prompt=question.question,
+            construct="competency",
+            capability=(str(question.kind),),
+            provenance="rule-generated" if question.provenance == "rules" else "llm-generated",
+            # Not as the sample's own `file`: that names the samples file, which is hidden from the agent.
+            metadata={"kind": str(question.kind), "why": question.why, "file": question.file, "line": question.line},
+        )
+        for question in probe.questions
+    )
     return SampleSet(
         path=f"competency questions of {probe.root}",
         samples=samples,
         sha256=digest_of(f"{sample.id} {sample.prompt}" for sample in samples),
-    )
-
-
-def _sample(question: CompetencyQuestion) -> EvalSample:
-    return EvalSample(
-        id=question.id,
-        prompt=question.question,
-        construct="competency",
-        capability=(str(question.kind),),
-        provenance="rule-generated" if question.provenance == "rules" else "llm-generated",
-        # Not as the sample's own `file`: that names the samples file, which is hidden from the agent.
-        metadata={"kind": str(question.kind), "why": question.why, "file": question.file, "line": question.line},
     )
 
 

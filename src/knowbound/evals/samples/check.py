@@ -106,8 +106,7 @@ def _issues_of_error(location: list[str], path: ValuePath, root: SourceNode) -> 
     if "errorMessage" in shape and keyword != "type":
         yield Issue(path, node.line, f"{_name(path)} {shape['errorMessage']}")
     elif keyword in ("additionalProperties", "required"):
-        yield from _unknown_fields(node, path, shape)
-        yield from _missing_fields(node, path, shape, by_type="allOf" in location)
+        yield from _field_issues(node, path, shape, by_type="allOf" in location)
     elif location[-2] == "propertyNames":
         blank = next(key for key in node.key_lines if not key.strip())
         yield Issue((*path, blank), node.key_lines[blank], f"{_name(path)} has an empty name")
@@ -115,14 +114,12 @@ def _issues_of_error(location: list[str], path: ValuePath, root: SourceNode) -> 
         yield Issue(path, node.line, f"{_name(path)} {_violation(keyword, shape, node)}")
 
 
-def _unknown_fields(node: SourceNode, path: ValuePath, shape: Schema) -> Iterator[Issue]:
+def _field_issues(node: SourceNode, path: ValuePath, shape: Schema, *, by_type: bool) -> Iterator[Issue]:
+    """Yield the unknown and the missing fields of an object; `by_type`: those that its assertion type needs."""
     for key in node.value if shape.get("additionalProperties") is False else ():
         if key not in shape["properties"]:
             message = f"unknown field {_name((*path, key))!r}.{_suggestion(key, shape['properties'])}"
             yield Issue((*path, key), node.key_lines[key], message)
-
-
-def _missing_fields(node: SourceNode, path: ValuePath, shape: Schema, *, by_type: bool) -> Iterator[Issue]:
     for key in shape["required"]:
         if key not in node.value and by_type:
             unused = [name for name in ("value", "values") if name in node.value and name not in shape["properties"]]

@@ -43,17 +43,18 @@ def decoded(given: dict[str, Any], file: str, line: int) -> EvalSample:
 def _from_v3(given: dict[str, Any]) -> dict[str, Any]:
     """Version 3 in the fields of the versions before."""
     evaluation = given.get("evaluationContext", {})
-    reference, expected = evaluation.get("reference", ""), given.get("expected")
+    reference, assertions = evaluation.get("reference", ""), list[dict[str, Any]]()
+    for assertion in evaluation.get("assertions", []):
+        lacks_reference = assertion["type"] in WITH_CONTEXT and not assertion.get("reference", "").strip()
+        assertions.append(assertion | {"reference": reference} if lacks_reference else assertion)
+    assertions += [_comparison(check, given.get("expected")) for check in evaluation.get("checks", [])]
     return {
         **given.get("executionContext", {}),
         **given.get("annotations", {}),
         "sample_id": given["sampleId"],
         "prompt": given["input"]["text"],
         "rubric": evaluation.get("rubric", ""),
-        "assertions": [
-            *(_with_reference(assertion, reference) for assertion in evaluation.get("assertions", [])),
-            *(_comparison(check, expected) for check in evaluation.get("checks", [])),
-        ],
+        "assertions": assertions,
     }
 
 
@@ -81,12 +82,6 @@ def _current_assertion(given: dict[str, Any]) -> dict[str, Any]:
     return changed | {"children": [_current_assertion(child) for child in given.get("children", [])]}
 
 
-def _with_reference(given: dict[str, Any], reference: str) -> dict[str, Any]:
-    """An assertion that compares and has no reference of its own takes the sample's."""
-    needs_one = given["type"] in WITH_CONTEXT and not given.get("reference", "").strip()
-    return given | {"reference": reference} if needs_one else given
-
-
 def _comparison(check: dict[str, Any], expected: object) -> dict[str, Any]:
     """A check of version 3: a text is the whole answer, anything else is JSON in it."""
     pointer, wanted = check["actual"]["pointer"], pointed(expected, check["expectedPointer"])
@@ -112,9 +107,7 @@ def _with_member(step: str, inner: dict[str, object]) -> dict[str, object]:
 MOST_SHOWN = 20  # problems of one test set that are listed; the rest is counted
 FOLDER = ".omk"
 _USUAL_NAMES = ("eval-samples", "samples")
-_NOT_SAMPLES = re.compile(
-    r"report|health|_|\.", re.IGNORECASE
-)  # other files of such a folder, by how their names begin
+_NOT_SAMPLES = re.compile(r"report|health|_|\.", re.IGNORECASE)  # how the names of other files there begin
 ENDINGS = (".json", ".yaml", ".yml", ".jsonl")
 LARGEST_FILE = 32 * 1024 * 1024  # bytes; far beyond what people write and review by hand
 
@@ -124,7 +117,13 @@ def load_samples(path: Path, project: Path | None = None) -> SampleSet:
 
     A link that leads out of the project, or without one out of the folder that was named, is an error.
     """
-    contents = {file: _content(file) for file in _files(path, project)}
+    contents: dict[Path, bytes] = {}
+    for file in _files(path, project):
+        try:
+            with file.open("rb") as opened:
+                contents[file] = opened.read(LARGEST_FILE + 1)
+        except OSError as error:
+            raise InputError("no-such-path", f"{_shown_path(file)} cannot be read: {error.strerror}.") from None
     samples: list[EvalSample] = []
     problems: list[str] = []
     ids: dict[str, str] = {}
@@ -158,11 +157,8 @@ def find_samples(root: Path, configured: str = "") -> Path | None:
 def _followed(path: Path, root: Path) -> Path:
     """The path, unless it is a link that leads out of the root."""
     if leads_out(path, root):
-        real = path.resolve()
-        raise InputError(
-            "bad-samples",
-            f"{_shown_path(path)} is a link that leads out of {root}: it is not followed. Try: {real}",
-        )
+        words = f"{_shown_path(path)} is a link that leads out of {root}: it is not followed. Try: {path.resolve()}"
+        raise InputError("bad-samples", words)
     return path
 
 
@@ -174,17 +170,14 @@ def _files(path: Path, root: Path | None) -> list[Path]:
     if path.is_dir():
         files = _samples_in_folder(path, root)
         if not files:
-            looked = f"looked for {', '.join('*' + ending for ending in ENDINGS)}"
-            raise InputError(
-                "bad-samples", f"No samples file is in {_shown_path(path)} ({looked}). Try: knowbound draft"
-            )
+            place, looked = _shown_path(path), f"looked for {', '.join('*' + ending for ending in ENDINGS)}"
+            raise InputError("bad-samples", f"No samples file is in {place} ({looked}). Try: knowbound draft")
         return files
     if not path.is_file():
         raise InputError("no-such-path", f"There is no samples file {_shown_path(path)}. Try: knowbound eval FILE")
     if not ending_of(path):
-        raise InputError(
-            "bad-samples", f"{_shown_path(path)} does not end in {either(ENDINGS)}. Rename it to what it is."
-        )
+        words = f"{_shown_path(path)} does not end in {either(ENDINGS)}. Rename it to what it is."
+        raise InputError("bad-samples", words)
     return [path]
 
 
@@ -195,14 +188,6 @@ def _samples_in_folder(folder: Path, root: Path | None) -> list[Path]:
         raise InputError("no-such-path", f"{_shown_path(folder)} cannot be read: {error.strerror}.") from None
     base = root if root is not None and is_inside(folder.resolve(), root.resolve()) else folder
     return [_followed(path, base) for path in found if path.is_file()]
-
-
-def _content(file: Path) -> bytes:
-    try:
-        with file.open("rb") as opening:
-            return opening.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise InputError("no-such-path", f"{_shown_path(file)} cannot be read: {error.strerror}.") from None
 
 
 def _repeated_ids(root: SourceNode, file: str, ids: dict[str, str]) -> Iterator[tuple[int, str]]:

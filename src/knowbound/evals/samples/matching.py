@@ -203,7 +203,6 @@ def _validator(schema: dict[str, object]) -> jsonschema_rs.Draft7Validator | Any
 
 
 def _refuse(uri: str) -> dict[str, object]:
-    """Fetch nothing for a schema."""
     raise ValueError(f"{uri} is not in the schema, and nothing is fetched")
 
 

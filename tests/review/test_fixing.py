@@ -15,9 +15,9 @@ from click.testing import CliRunner, Result
 
 from knowbound.cli.main import knowbound
 from knowbound.core.lesson import LessonStatus
+from knowbound.files import FilePatch, moved_to
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.validation import NewItem
-from knowbound.patching import FilePatch, moved_to
 from knowbound.review.fixing import known_fixes
 from knowbound.review.review import Reviewed, review
 from knowbound.store.decisions import FixState, Screens
@@ -109,7 +109,7 @@ def test_a_folder_that_became_a_link_and_a_path_out_of_the_root_are_refused(shop
     assert "leads out" in str(run(shop, "fix", id_, "--yes").exception)
     assert WRONG in (tmp_path / "outside" / "docs" / "CLAUDE.md").read_text("utf-8")
     from knowbound.errors import InputError
-    from knowbound.patching import read_below
+    from knowbound.files import read_below
 
     for path in ("../outside.md", str(tmp_path / "outside.md")):
         with pytest.raises(InputError, match="leads out"):
@@ -132,8 +132,8 @@ def test_a_killed_fix_is_finished_by_the_next_command(shop: Shop) -> None:
     shop.write("src/cli/AGENTS.md", f"{WRONG}\n")
     id_ = action(shop)
     code = (
-        "import os, knowbound.patching as patching, knowbound.review.fixing as fixing\n"
-        "real = patching.write_patches\n"
+        "import os, knowbound.files as files, knowbound.review.fixing as fixing\n"
+        "real = files.write_patches\n"
         "def killed(root, patches):\n"
         "    real(root, patches[:1])\n"
         "    os.kill(os.getpid(), 9)\n"

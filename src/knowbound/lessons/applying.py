@@ -15,10 +15,10 @@ from knowbound.config import Settings
 from knowbound.core.item import FlagKind, ItemType
 from knowbound.core.lesson import WRITTEN, Applied, Lesson, LessonKind, LessonStatus
 from knowbound.errors import InputError
+from knowbound.files import FilePatch, read_below
 from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.validation import NewItem
 from knowbound.lessons.proposing import within_budget
-from knowbound.patching import FilePatch, read_below
 from knowbound.store.decisions import KeptLessons
 from knowbound.text.clock import utc_now
 

@@ -22,13 +22,13 @@ from knowbound.config import ModelTask, Settings
 from knowbound.core.lesson import Action, ActionCost, ActionKind, action_id
 from knowbound.core.signal import Example
 from knowbound.core.statement import Rule
+from knowbound.files import FilePatch, read_below
 from knowbound.judge.choice import judge_for
 from knowbound.judge.prompts import load_prompt
 from knowbound.judge.registry import asker_for
 from knowbound.knowledge.deciding import forbidden_commands, required_runs
 from knowbound.knowledge.rules import RulesFound
 from knowbound.lessons.proposing import clean_line
-from knowbound.patching import FilePatch, read_below
 from knowbound.report.knowledge import RuleSummary, summaries
 from knowbound.review.proposing import Proposed, diff_of
 from knowbound.store.decisions import Fix

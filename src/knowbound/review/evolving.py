@@ -22,9 +22,9 @@ from knowbound.evals.history import compared_of
 from knowbound.evals.runner import RunLimits, RunProgress
 from knowbound.evals.samples.values import SampleSet
 from knowbound.evals.variants import Variant
+from knowbound.files import FilePatch, read_below
 from knowbound.judge.models.asking import Asker
 from knowbound.judge.prompts import load_prompt
-from knowbound.patching import FilePatch, read_below
 from knowbound.report.evals.comparison import verdict_words
 from knowbound.stats.evaluation import Evaluation, Origin, SampleCause
 from knowbound.store.decisions import Fix

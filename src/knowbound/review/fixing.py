@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from knowbound.config import Settings
 from knowbound.core.lesson import LessonStatus
 from knowbound.errors import InputError
+from knowbound.files import FilePatch, check_patches, moved_to, read_below, write_patches
 from knowbound.git import run_git
 from knowbound.kms.opening import open_knowledge_store, sync_files
 from knowbound.kms.validation import ItemEdit
 from knowbound.lessons.applying import decide, mark_written
-from knowbound.patching import FilePatch, check_patches, moved_to, read_below, write_patches
 from knowbound.review.proposing import line_fix
 from knowbound.review.review import SCREEN, Reviewed
 from knowbound.store.decisions import DecidedFix, Fix, FixState, KeptLessons, Screens

@@ -20,11 +20,11 @@ from knowbound.core.lesson import Action, ActionCost, ActionKind, action_id
 from knowbound.core.quality import Suggestion
 from knowbound.core.signal import Example
 from knowbound.errors import KnowboundError, StoreError
+from knowbound.files import FilePatch, read_below
 from knowbound.kms.backends.files import FilesBackend
 from knowbound.kms.index.database import Index
 from knowbound.kms.opening import open_quality_log
 from knowbound.knowledge.lint import ITEM
-from knowbound.patching import FilePatch, read_below
 from knowbound.quality.corrections import suggestions
 from knowbound.report.words import place_words
 from knowbound.review.proposing import Proposed, diff_of

@@ -25,6 +25,7 @@ from knowbound.core.lesson import (
 )
 from knowbound.core.signal import WORTH, Example
 from knowbound.core.statement import CheckedStatement, StatementKind, Truth
+from knowbound.files import FilePatch, read_below
 from knowbound.gaps.wanted import plain_name
 from knowbound.knowledge.checking import cause_of, repaired
 from knowbound.knowledge.lint import ITEM
@@ -32,7 +33,6 @@ from knowbound.lessons.applying import plan_files
 from knowbound.lessons.kept import failed_commands, failed_lookups
 from knowbound.lessons.learn import Learned
 from knowbound.lessons.material import Corpus
-from knowbound.patching import FilePatch, read_below
 from knowbound.store.decisions import Fix
 
 _EXAMPLES = 5

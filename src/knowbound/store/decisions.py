@@ -12,7 +12,7 @@ import msgspec
 
 from knowbound.core.lesson import WRITTEN, Lesson, LessonStatus
 from knowbound.core.signal import ProposedLine, Topic
-from knowbound.patching import FilePatch
+from knowbound.files import FilePatch
 from knowbound.store.accepted_lessons import as_json
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.database import FindingsStore, SessionResults

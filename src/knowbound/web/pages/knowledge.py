@@ -14,6 +14,7 @@ from knowbound.core.item import Item
 from knowbound.core.quality import Counts
 from knowbound.core.statement import CheckedStatement, Truth
 from knowbound.errors import InputError, KnowboundError
+from knowbound.files import read_below
 from knowbound.kms.index.database import Index
 from knowbound.kms.index.entry import effective_of
 from knowbound.kms.listing import ItemFilter, items_page, predecessors_of
@@ -21,7 +22,6 @@ from knowbound.kms.opening import open_quality_log
 from knowbound.knowledge.lint import ITEM
 from knowbound.knowledge.rules import RulesFound
 from knowbound.language import say, translated
-from knowbound.patching import read_below
 from knowbound.report.figures import rate_figure
 from knowbound.report.knowledge import RuleSummary, summaries
 from knowbound.review.review import SCREEN, Reviewed

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from knowbound.core.lesson import Action, Lesson
 from knowbound.errors import InputError
+from knowbound.files import FilePatch
 from knowbound.kms.listing import ItemFilter
 from knowbound.knowledge.lint import ITEM
 from knowbound.language import say, translated
-from knowbound.patching import FilePatch
 from knowbound.report.figures import open_figures
 from knowbound.report.model import ObserveReport
 from knowbound.report.review import cost_words

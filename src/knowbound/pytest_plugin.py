@@ -60,12 +60,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(run, "knowbound-samples")
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.args = []
-    if str(path) not in map(_absolute, config.args):
+    if path not in (Path(argument.partition("::")[0]).absolute() for argument in config.args):
         config.args.append(str(path))
-
-
-def _absolute(argument: str) -> str:
-    return str(Path(argument.partition("::")[0]).absolute())
 
 
 @dataclass

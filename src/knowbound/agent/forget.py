@@ -115,8 +115,10 @@ def forget(selection: Selection, settings: Settings, *, is_preview: bool = False
             # The ids are also names of files. Whatever we write is below the data folder or these two.
             searched = {*erased.texts, *sessions, *(context_file_name(id_) for id_ in sessions)}
             places = [home, Path(state_folder()), Copies(home, home, ()).folder("this").parents[1]]
-            documents = _shared_documents(shared, scope) if shared else ()
-            proof = search_for(searched, places, _remaining_records(home), documents)
+            documents = shared.documents(partial(_is_in_scope, scope)) if shared else ()
+            place = f"{shared.place}: " if shared else ""
+            named_documents = ((place + collection, content, is_gone) for collection, content, is_gone in documents)
+            proof = search_for(searched, places, _remaining_records(home), named_documents)
     return ForgetReport(
         home=str(home),
         sessions=len(set(sessions)),
@@ -259,12 +261,6 @@ def _erase_shared(log: MongoQualityLog, scope: ErasureScope, erased: Erased, is_
         erased.add(f"MongoDB: {LOG}", 1, *texts_in(turn))
     for record in gone.records:
         erased.add(f"MongoDB: words in {DISCOVERY}", 1, record.session_id, record.statement)
-
-
-def _shared_documents(log: MongoQualityLog, scope: ErasureScope) -> Iterator[tuple[str, bytes, bool]]:
-    """Yield place and content of each document, and whether it was to be erased."""
-    for collection, content, is_gone in log.documents(partial(_is_in_scope, scope)):
-        yield f"{log.place}: {collection}", content, is_gone
 
 
 def _is_in_scope(scope: ErasureScope, document: KeptDocument) -> bool:

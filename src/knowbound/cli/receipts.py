@@ -95,7 +95,8 @@ class Recorder:
         if not home or sum(len(text) for _, text in self._printed) > _LONGEST_TEXT:
             return
         folder = os.path.join(home, RECEIPTS)
-        modules = (getattr(module, "__file__", None) for name, module in sys.modules.items() if _is_ours(name))
+        ours = (module for name, module in sys.modules.items() if name.partition(".")[0] == "knowbound")
+        modules = (getattr(module, "__file__", None) for module in ours)
         not_inputs = (*(os.path.join(prefix, "") for prefix in (sys.prefix, sys.base_prefix)), folder)
         try:
             make_folder(folder)
@@ -184,7 +185,3 @@ def _digest(text: str) -> str:
     from _blake2 import blake2b  # all of hashlib costs 8 ms
 
     return str(blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest())
-
-
-def _is_ours(module: str) -> bool:
-    return module == "knowbound" or module.startswith("knowbound.")

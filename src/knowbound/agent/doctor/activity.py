@@ -25,7 +25,7 @@ from knowbound.errors import KnowboundError
 from knowbound.injection.log import InjectionRecord, read_log
 from knowbound.kms.pieces import claude_project
 from knowbound.quality.ended import STOP
-from knowbound.quality.queue import EndedRecord, Queue
+from knowbound.quality.queue import Queue
 from knowbound.stats.printing import percent
 from knowbound.store.data_dir import ENDED, FINDINGS, ITEMS, RESCUES, day_files
 
@@ -160,7 +160,8 @@ def check_scoring(settings: Settings) -> Iterator[HealthCheck]:
     last_run = f"the last run, {last['time']}, {_outcome_of(last)}" if last else "the worker has not run yet"
     finding = f"{len(waiting)} in the queue; {last_run}"
     has_failed = last is not None and last["event"] == FAILED
-    is_stuck = not has_failed and _is_any_overdue(waiting) and not SCORING.is_running(str(settings.home))
+    latest = (datetime.now(UTC) - timedelta(minutes=_LATE_MINUTES)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    is_stuck = any(record.time < latest for record in waiting) and not SCORING.is_running(str(settings.home))
     if has_failed or is_stuck:
         state = PROBLEM if waiting else NOTE  # the verb does not write the worker's log
         yield HealthCheck("scoring", state, finding, f"{command} --queue")
@@ -179,12 +180,6 @@ def _outcome_of(run: dict[str, Any]) -> str:
     if run["event"] == "reverted":
         return f"scored turns and reverted the rollout to leg {run.get('leg')}"
     return f"scored {run.get('turns')} turns"
-
-
-def _is_any_overdue(waiting: list[EndedRecord]) -> bool:
-    """Report whether a turn waits longer than any worker that its hook could have started."""
-    latest = datetime.now(UTC) - timedelta(minutes=_LATE_MINUTES)
-    return any(record.time < latest.strftime("%Y-%m-%dT%H:%M:%SZ") for record in waiting)
 
 
 # The share of a turn's time and of a session's input that hooks take. A turn runs from its prompt to its end, and its

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from knowbound.agent.background import FAILED, INDEXING, SYNC
-from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck, first_wrong
 from knowbound.agent.hook import log as hook_log
 from knowbound.agent.worker import IDLE_SECONDS
 from knowbound.codebase.kept_index import open_tree
@@ -33,17 +33,14 @@ def check_data_folder(settings: Settings) -> HealthCheck:
     home, name = settings.home, "data folder"
     if not home.is_dir():
         return HealthCheck(name, NOTE, f"{home} is not there: nothing is stored yet", "knowbound kms add")
-    if is_tracked(home):
-        return HealthCheck(
-            name, PROBLEM, f"{home} is tracked by git: it is not used", "knowbound explain store-tracked"
-        )
-    if not settings.home_is_given and owner_of(home) == ANOTHERS:
-        return HealthCheck(name, PROBLEM, f"{home} was not made by you: it is not used", "knowbound trust")
-    if not settings.home_is_given and owner_of(home) == NOBODYS:
-        return HealthCheck(name, PROBLEM, f"{home} has no mark of its owner: hooks do not use it", "knowbound trust")
-    if not os.access(home, os.W_OK):
-        return HealthCheck(name, PROBLEM, f"{home} cannot be written", "set KNOWBOUND_HOME to another folder")
-    return HealthCheck(name, OK, str(home))
+    owner, trust = "" if settings.home_is_given else owner_of(home), "knowbound trust"
+    findings = (
+        (is_tracked(home), PROBLEM, f"{home} is tracked by git: it is not used", "knowbound explain store-tracked"),
+        (owner == ANOTHERS, PROBLEM, f"{home} was not made by you: it is not used", trust),
+        (owner == NOBODYS, PROBLEM, f"{home} has no mark of its owner: hooks do not use it", trust),
+        (not os.access(home, os.W_OK), PROBLEM, f"{home} cannot be written", "set KNOWBOUND_HOME to another folder"),
+    )
+    return first_wrong(name, findings) or HealthCheck(name, OK, str(home))
 
 
 def check_config(settings: Settings) -> Iterator[HealthCheck]:
@@ -107,9 +104,9 @@ def check_index(settings: Settings) -> Iterator[HealthCheck]:
             stamps = db.execute("SELECT key FROM meta WHERE key LIKE 'stamp %'")
             synchronised = {key.removeprefix("stamp ") for (key,) in stamps}
             tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}  # not in every schema
-            unfinished_counts = [
-                db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in _UNFINISHED & tables
-            ]
+            has_unfinished = any(
+                db.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() for name in _UNFINISHED & tables
+            )
     except sqlite3.Error:
         return  # the check of the databases names it
     for backend in sorted({*counts, *settings.kms_backends}):
@@ -123,7 +120,7 @@ def check_index(settings: Settings) -> Iterator[HealthCheck]:
             yield HealthCheck(name, OK, f"{items} items, {served} served")
     if not any(served for _, served in counts.values()):
         yield HealthCheck("items", NOTE, "none: no sentence is stored to be injected", "knowbound kms import docs")
-    if any(unfinished_counts):
+    if has_unfinished:
         yield HealthCheck("index", PROBLEM, "a writer was killed: its change is to be completed", "knowbound kms sync")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck, first_wrong
 from knowbound.agent.install import clients
 from knowbound.agent.install.entries import entries_in, parse, value_of
 from knowbound.distribution import path_command
@@ -149,19 +149,21 @@ def _check_entries(installed: Installation, root: Path, environ: Mapping[str, st
     superfluous = [event for event, times in events.items() if event not in wanted_entries.hooks or times > 1]
     other_commands = [hook.command for hook in installed.hooks if hook.command != wanted_entries.command(hook.event)]
     other_commands += [program for program in servers if program != wanted_entries.server["command"]]
-    if missing_programs and installed.scope == "project" and not os.path.isabs(missing_programs[0]):
-        finding = f"{where} calls {missing_programs[0]}, which is not on the PATH: on this machine it does nothing"
-        return HealthCheck(installed.name, PROBLEM, finding, path_command())
-    for state, wrong, finding in (  # the worst first
-        (PROBLEM, missing_programs[:1], "calls {}, which is not there"),
-        (PROBLEM, lacking, "has an incomplete or earlier set, without {}"),
-        (PROBLEM, superfluous, "has hooks of an earlier version: {}"),
-        (NOTE, other_commands[:1], "calls another installation, or was written by an earlier version: {}"),
-    ):
-        if wrong:
-            finding = f"{where} {finding.format(', '.join(wrong))}"  # noqa: PLW2901
-            return HealthCheck(installed.name, state, finding, installed.install_command)
-    return HealthCheck(installed.name, OK, f"{', '.join(events)} in {where}")
+    missing, other = ", ".join(missing_programs[:1]), ", ".join(other_commands[:1])
+    is_for_path = missing and installed.scope == "project" and not os.path.isabs(missing)
+    nowhere = f"{where} calls {missing}, which is not on the PATH: on this machine it does nothing"
+    incomplete = f"{where} has an incomplete or earlier set, without {', '.join(lacking)}"
+    earlier = f"{where} has hooks of an earlier version: {', '.join(superfluous)}"
+    another = f"{where} calls another installation, or was written by an earlier version: {other}"
+    findings = (
+        (is_for_path, PROBLEM, nowhere, path_command()),
+        (missing, PROBLEM, f"{where} calls {missing}, which is not there", installed.install_command),
+        (lacking, PROBLEM, incomplete, installed.install_command),
+        (superfluous, PROBLEM, earlier, installed.install_command),
+        (other, NOTE, another, installed.install_command),
+    )
+    good = HealthCheck(installed.name, OK, f"{', '.join(events)} in {where}")
+    return first_wrong(installed.name, findings) or good
 
 
 def _check_double_scopes(installations: list[Installation]) -> Iterator[HealthCheck]:
@@ -259,17 +261,17 @@ def _check_trust(installed: Installation, root: Path, config: Mapping[str, Any] 
         finding = "unknown: Codex's config.toml cannot be read"
         return HealthCheck(name, NOTE, finding, "knowbound explain settings-broken")
     features = config.get("features")
-    if isinstance(features, dict) and features.get("hooks") is False:
-        finding = "Codex's hooks are switched off: features.hooks"
-        return HealthCheck(name, PROBLEM, finding, "codex features enable hooks")
-    if installed.scope == "project" and not _is_trusted_project(config, root):
-        finding = f"Codex reads no settings of {root}, because you have not trusted it there"
-        return HealthCheck(name, PROBLEM, finding, "open Codex there and trust the project")
+    is_off = isinstance(features, dict) and features.get("hooks") is False
+    is_unread = installed.scope == "project" and not _is_trusted_project(config, root)
     states = {hook.event: trust_of(hook, installed.hook_files[0], config) for hook in installed.hooks}
     wrong = [f"{event} ({state})" for event, state in states.items() if state != "trusted"]
-    if wrong:
-        return HealthCheck(name, PROBLEM, f"Codex does not run {', '.join(wrong)}", _REVIEW)
-    return HealthCheck(name, OK, f"{', '.join(states)} reviewed in Codex")
+    unread = f"Codex reads no settings of {root}, because you have not trusted it there"
+    findings = (
+        (is_off, PROBLEM, "Codex's hooks are switched off: features.hooks", "codex features enable hooks"),
+        (is_unread, PROBLEM, unread, "open Codex there and trust the project"),
+        (wrong, PROBLEM, f"Codex does not run {', '.join(wrong)}", _REVIEW),
+    )
+    return first_wrong(name, findings) or HealthCheck(name, OK, f"{', '.join(states)} reviewed in Codex")
 
 
 def trust_of(hook: OurHook, file: Path, config: Mapping[str, Any]) -> str:

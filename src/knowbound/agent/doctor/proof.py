@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from knowbound import __version__
-from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck
+from knowbound.agent.doctor import NOTE, OK, PROBLEM, HealthCheck, first_wrong
 from knowbound.agent.doctor.data_folder import first_row
 from knowbound.agent.doctor.installations import Installation, OurHook, search_path
 from knowbound.agent.hook_entry import TRIAL
@@ -101,16 +101,15 @@ class _Prover:
         report, outcome = trial.report, trial.report.get("outcome")
         version, uses = _shown(report.get("version")), _shown(report.get("home")) or "no data folder"
         is_elsewhere = outcome != "off" and self._home and report.get("home", "") != self._home
-        for is_wrong, finding, do in (
-            (trial.problem, f": {_shown(trial.problem)}", installed.install_command),
-            (not report, " runs, but says nothing of itself: it is of an earlier version", installed.install_command),
-            (version != __version__, f" runs version {version}, this is {__version__}", installed.install_command),
-            (outcome not in _WORKED, f" {_shown(outcome)}: {_shown(report.get('reason'))}", _EXPLAIN),
-            (is_elsewhere, f" uses {uses}, not {self._home}", "knowbound trust"),
-        ):
-            if is_wrong:
-                return HealthCheck(name, PROBLEM, f"{hook.event}{finding}", do)
-        return None
+        event, install = hook.event, installed.install_command
+        findings = (
+            (trial.problem, f"{event}: {_shown(trial.problem)}", install),
+            (not report, f"{event} runs, but says nothing of itself: it is of an earlier version", install),
+            (version != __version__, f"{event} runs version {version}, this is {__version__}", install),
+            (outcome not in _WORKED, f"{event} {_shown(outcome)}: {_shown(report.get('reason'))}", _EXPLAIN),
+            (is_elsewhere, f"{event} uses {uses}, not {self._home}", "knowbound trust"),
+        )
+        return first_wrong(name, ((is_wrong, PROBLEM, finding, do) for is_wrong, finding, do in findings))
 
     def prove_server(self, installed: Installation, server: Mapping[str, Any]) -> HealthCheck:
         """Start the MCP server, ask for its tools, and end it."""

@@ -23,6 +23,7 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
+from functools import partial
 from itertools import count
 
 from knowbound.agent.hook import resident
@@ -101,9 +102,8 @@ class HookServer:
         """Answer an event within its limit; {} for nothing."""
         started = time.monotonic()
         event = _EVENT_NAMES.get(str(values.get("event")))
-        if event is None or any(name in meta for name in _TOOL_USE_KEYS) or values.get("layout", LAYOUT) != LAYOUT:
-            return {}
-        if is_off():
+        is_forged, is_known = any(name in meta for name in _TOOL_USE_KEYS), values.get("layout", LAYOUT) == LAYOUT
+        if event is None or is_forged or not is_known or is_off():
             return {}
         payload = _payload(values)
         if installation() != self._installed_at_start:
@@ -113,18 +113,20 @@ class HookServer:
         run = ResidentRun(event, started)
         if event in AFTER_TOOLS:
             run.late_text = self._late_text(payload, prompt, later)
+        late_output = _output_with(event, run.late_text)
         if not resident.has_id(event, prompt, payload) or (prompt.agent == "codex" and not prompt.transcript):
-            return _output_with(event, run.late_text)  # the process answers it, and knows whether it is of a sub-agent
+            return late_output  # the process answers it, and knows whether it is of a sub-agent
         mark()
         if event in AFTER_TOOLS and not _may_be_miss(payload):
             self._count_tool_event(prompt, run)
-            return _output_with(event, run.late_text)
+            return late_output
         if event == "stop":
             run.tool_calls, run.tool_ms = self._tool_events.pop(prompt.turn, (0, 0.0))
         outcome = "declined" if self._declines(run) else "" if self._is_answered_in_time(run, payload) else "gave_up"
         if outcome:
-            later.append(lambda: self._record_later(run, prompt, payload, outcome))
-            return _output_with(event, run.late_text)
+            record = partial(_record_unanswered, run, prompt, payload, outcome)
+            later.append(lambda: self._enqueue(_REST_PRIORITY, record))
+            return late_output
         if event in AFTER_TOOLS:
             self._count_tool_event(prompt, run)
         if event == "stop":  # a client may end its server right after it has the answer
@@ -144,9 +146,6 @@ class HookServer:
         is_done = threading.Event()
         self._enqueue(_REST_PRIORITY, is_done.set)
         is_done.wait(_LAST_SECONDS)
-
-    def _record_later(self, run: ResidentRun, prompt: HookPrompt, payload: Json, outcome: str) -> None:
-        self._enqueue(_REST_PRIORITY, lambda: _record_unanswered(run, prompt, payload, outcome))
 
     def _declines(self, run: ResidentRun) -> bool:
         """Report whether earlier events will take the whole limit of this event, so that it is declined."""

@@ -440,20 +440,20 @@ def _shown_as_json(shown: ShownItem) -> Answer:
 
 
 def _suggestion_as_json(suggestion: Suggestion) -> Answer:
-    where = {
+    missing = "a person has to confirm its value" if suggestion.needs_person else suggestion.missing or None
+    return {
+        "id": suggestion.item,
+        "content": _cut(suggestion.content),
+        "statement": _cut(suggestion.statement),
+        "draft": None if suggestion.needs_person else suggestion.draft or None,
+        "no_draft": missing,
         "raised": suggestion.raised,
         "session": suggestion.session,
         "turn": suggestion.turn,
         "contradictions": suggestion.contradictions,
+        "held_back": bool(suggestion.held_by),
+        "unverified": suggestion.is_unverified,
     }
-    texts = {
-        "content": _cut(suggestion.content),
-        "statement": _cut(suggestion.statement),
-        "draft": None if suggestion.needs_person else suggestion.draft or None,
-    }
-    missing = "a person has to confirm its value" if suggestion.needs_person else suggestion.missing or None
-    state = {"held_back": bool(suggestion.held_by), "unverified": suggestion.is_unverified}
-    return {"id": suggestion.item, **texts, "no_draft": missing, **where, **state}
 
 
 def _as_found_item(shown: ShownItem) -> FoundItem:

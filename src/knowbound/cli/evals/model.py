@@ -135,15 +135,13 @@ def _ask_permissions(name: str) -> tuple[bool, bool]:
 def _print_state(
     models: list[FoundModel], permission: Permission, settings: Settings, chosen: str, tried: Tried | None
 ) -> None:
-    from knowbound.report.formats.plain import aligned
     from knowbound.store.judges import used_today
 
     if models:
         echo("Models on this machine:")
         unusable = "cannot be used"
         rows = [[f"  {model.name}", model.what, model.note or ("" if model.usable else unusable)] for model in models]
-        for row in aligned(rows, ()):
-            echo("   ".join(row).rstrip())
+        _print_table(rows)
     else:
         echo("No model is found on this machine: no claude or codex on the PATH, no key, no server on loopback.")
     echo(f"\n{_permission_words(permission)}")
@@ -160,6 +158,13 @@ def _print_state(
         echo(f"To allow it: knowbound model {shlex.quote(chosen)} --commands --background. To try it first: --try")
 
 
+def _print_table(rows: list[list[str]]) -> None:
+    from knowbound.report.formats.plain import aligned
+
+    for row in aligned(rows, ()):
+        echo("   ".join(row).rstrip())
+
+
 def _permission_words(permission: Permission) -> str:
     if not permission.name or not (permission.commands or permission.background):
         return "No model is allowed: rules decide alone."
@@ -168,13 +173,10 @@ def _permission_words(permission: Permission) -> str:
 
 
 def _print_tried(name: str, tried: Tried) -> None:
-    from knowbound.report.formats.plain import aligned
-
     echo(f"\n{name} on bundled cases (right, with a 95% interval), beside rules and a recorded large model:")
     rows = [["  task", "rules", "large model", name]]
     rows += [[f"  {task.task}", *map(str, (task.rules, task.large, task.model))] for task in tried.tasks]
-    for row in aligned(rows, ()):
-        echo("   ".join(row).rstrip())
+    _print_table(rows)
     for task in tried.tasks:
         if task.problem:
             echo(f"  {task.task}: not every case was answered: {task.problem}")

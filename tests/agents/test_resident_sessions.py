@@ -22,7 +22,7 @@ from knowbound.agent.hook import log as hook_log
 from knowbound.gaps.observe import observe
 from knowbound.injection.bundle import INTRO
 from knowbound.injection.log import read_log
-from knowbound.store.read_only import INDEX_SCHEMA
+from knowbound.store.own_index import INDEX_SCHEMA
 from tests.agents.sandbox import Run, Sandbox
 from tests.agents.scripted_model import Reply, Request, Say, ScriptedModel
 from tests.agents.test_resident_hooks import servers
@@ -123,7 +123,7 @@ class Installed:
         shutil.copytree(SOURCE, new)  # with the bytecode: a hook has five seconds
         (new / "__init__.py").write_text(f'"""A version."""\n\n__version__ = "{version}"\n')
         if schema:
-            reader = new / "store" / "read_only.py"
+            reader = new / "store" / "own_index.py"
             reader.write_text(reader.read_text().replace(f"INDEX_SCHEMA = {INDEX_SCHEMA}", f"INDEX_SCHEMA = {schema}"))
             (new / "store" / "migrations" / "index" / f"{schema:04}_newer.sql").write_text("CREATE TABLE newer (a);\n")
         place = self._folder / "knowbound"

@@ -23,7 +23,7 @@ from knowbound.kms.index import search as search_module
 from knowbound.kms.index.codes import nearest, nearest_of, refresh_codes
 from knowbound.kms.index.ranking import FoundItem, rank, recency_of, relevant
 from knowbound.kms.index.search import ParsedQuery, rows_with_words, search, terms_of
-from knowbound.store.read_only import IndexConnection
+from knowbound.store.own_index import IndexConnection
 from knowbound.text.embedding import code_of, embed
 
 NOW = 1_800_000_000.0  # 2027-01-15

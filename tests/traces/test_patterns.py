@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from knowbound.core.tool_kinds import Syntax
 from knowbound.files import rg
-from knowbound.traces.calls.intent import fault, has_stray_quote, is_option, rust_fault
+from knowbound.traces.calls.intent import fault, has_stray_quote, is_option
+from knowbound.traces.calls.ripgrep_syntax import rust_fault
 
 RUST, PERL, EXTENDED, BASIC, FIXED, GLOB = Syntax
 

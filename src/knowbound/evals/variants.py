@@ -29,7 +29,7 @@ from knowbound.evals.executor import Executor
 from knowbound.evals.knowledge import KnowledgeCommit, commit_of, files_of, git, named_commit
 from knowbound.files import NotBelowError, Walk, copy_below
 from knowbound.git import run_git
-from knowbound.store.read_only import open_own_index
+from knowbound.store.own_index import open_own_index
 from knowbound.text.digest import digest_of
 from knowbound.user_files import make_file, make_folder
 

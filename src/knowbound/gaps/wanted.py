@@ -16,7 +16,7 @@ from typing import NamedTuple
 from knowbound.core.knowledge_paths import relative_to
 from knowbound.core.signal import FoundPlace
 from knowbound.core.trace import Outcome, ToolCall, ToolKind
-from knowbound.text.english import CODE_WORDS
+from knowbound.text.code_names import CODE_WORDS
 from knowbound.text.sentences import plain_sentences
 from knowbound.text.terms import canonical, plain_term, split_words
 

@@ -28,7 +28,7 @@ from knowbound.kms.index.ranking import RELEVANCE_FLOOR, rank, relevant
 from knowbound.kms.opening import open_index
 from knowbound.report.quality.floor import FloorReport
 from knowbound.stats.floor import FloorTarget, Trial, calibrate_floor
-from knowbound.store.read_only import IndexRefusedError
+from knowbound.store.own_index import IndexRefusedError
 
 _LIMIT_MS = 60_000  # for a prompt: no agent waits here
 _EXAMPLE = '{"prompt": "…", "right": ["ID of an item"]}'

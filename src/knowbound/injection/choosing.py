@@ -29,7 +29,7 @@ from knowbound.judge.prompts import load_prompt
 from knowbound.judge.registry import asker_for
 from knowbound.kms.index.ranking import FoundItem
 from knowbound.kms.index.search import SPLIT_BY, search
-from knowbound.store.read_only import open_own_index
+from knowbound.store.own_index import open_own_index
 from knowbound.text.redact import excerpt, redact
 from knowbound.traces.turns import TraceTurn, session_of, turns_in
 

@@ -16,7 +16,8 @@ from knowbound.injection.prompt import item_key, new_to_context
 from knowbound.injection.record import EXCERPT
 from knowbound.kms.index.ranking import RANKER, RELEVANCE_FLOOR, FoundItem, quality_is_on, relevant
 from knowbound.store.data_dir import INDEX
-from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_own_index
+from knowbound.store.own_index import open_own_index
+from knowbound.store.read_only import HOOK_WAIT_SECONDS
 from knowbound.user_files import make_file, make_folder
 
 TYPE_CHECKING = False

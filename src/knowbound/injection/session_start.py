@@ -26,7 +26,8 @@ import re
 
 from knowbound.injection.bundle import cleaned, fence_of, for_brackets
 from knowbound.injection.prompt import checksum_key, keys_of_context
-from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_own_index
+from knowbound.store.own_index import open_own_index
+from knowbound.store.read_only import HOOK_WAIT_SECONDS
 from knowbound.text.printable import estimated_tokens, whole_words
 from knowbound.user_files import is_sealed, make_file, seal
 

@@ -127,13 +127,3 @@ SEARCH_STOP_WORDS = frozenset(
     "there these they thing this those through to too under until up us use very want was way we well were what "
     "when where which while who whom why will with without would you your yours".split()
 )
-# Words that every code base has: a name that is one of them, or that two names share, says nothing.
-CODE_WORDS = frozenset(
-    "func function def class const let var export import from interface type types struct async await return public "
-    "private the and for with src test tests spec lib index main true false null none json yaml yml tsx jsx mjs get "
-    "set new file files name names data value string list error errors handle handler update create config default "
-    "user use using make path code app cmd pkg internal package packages module component components util utils "
-    "helper helpers service services common shared core base run start stop init build add remove check status state "
-    "info result item key map case this that not all any one can has have will into script scripts page pages view "
-    "model api web cli readme docs local".split()
-)

@@ -28,7 +28,7 @@ def answer_prompt(run: HookRun, event: str, prompt: HookPrompt) -> None:
     if event not in EVENTS:
         raise RefusedError(f"unknown event {event[:40]!r}; known are {', '.join(EVENTS)}")
     # Imported here, because they are not needed without a store.
-    from knowbound.store.read_only import IndexOutdatedError  # noqa: PLC0415
+    from knowbound.store.own_index import IndexOutdatedError  # noqa: PLC0415
 
     settings = run.settings()
     if event == "user-prompt-submit" and settings.check != "off" and prompt.session and not run.is_trial:

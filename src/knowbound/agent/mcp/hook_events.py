@@ -37,7 +37,8 @@ from knowbound.injection import late
 from knowbound.injection.hook_settings import is_shadowed
 from knowbound.injection.prompt import HookPrompt
 from knowbound.store.data_dir import data_folder, is_usable
-from knowbound.store.read_only import HOOK_WAIT_SECONDS, IndexRefusedError, keep_open, open_own_index
+from knowbound.store.own_index import IndexRefusedError, keep_open, open_own_index
+from knowbound.store.read_only import HOOK_WAIT_SECONDS
 from knowbound.traces.calls.tools import kind_of
 from knowbound.user_files import PRIVATE_FILE, make_folder, state_places
 

@@ -364,7 +364,7 @@ class Tools:
         from knowbound.kms.index.search import SPLIT_BY
         from knowbound.store.data_dir import INDEX
         from knowbound.store.database import as_store_errors
-        from knowbound.store.read_only import IndexOutdatedError, IndexRefusedError, open_own_index
+        from knowbound.store.own_index import IndexOutdatedError, IndexRefusedError, open_own_index
 
         def opened() -> sqlite3.Connection | None:
             home = str(self._settings.home)

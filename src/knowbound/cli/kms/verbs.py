@@ -138,7 +138,7 @@ def _injected_ids(settings: Settings, prompt: str) -> set[str]:
     from knowbound.injection import hook_settings
     from knowbound.injection.inject import choose_for_prompt
     from knowbound.injection.prompt import HookPrompt
-    from knowbound.store.read_only import IndexRefusedError
+    from knowbound.store.own_index import IndexRefusedError
 
     root, home = str(settings.root), str(settings.home)
     try:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from knowbound.store.read_only import kept_of
+from knowbound.store.own_index import kept_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

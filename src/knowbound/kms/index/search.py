@@ -28,7 +28,7 @@ from functools import lru_cache
 
 from knowbound.kms.index.codes import nearest, nearest_of
 from knowbound.kms.index.ranking import FoundItem, prior_of, rank, recency_of
-from knowbound.store.read_only import kept_of
+from knowbound.store.own_index import kept_of
 from knowbound.text import specific_words
 from knowbound.text.embedding import Unpacked, code_of, embed, nearest_similarity
 from knowbound.text.printable import both_ends

@@ -25,7 +25,7 @@ from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import sendable
 from knowbound.judge.prompts import load_prompt
 from knowbound.lessons.rescue.event import EventRoots, missed_lookups
-from knowbound.lessons.rescue.names import TreeNames, name_words
+from knowbound.lessons.rescue.names import TreeNames
 from knowbound.lessons.rescue.words import (
     MOST_PLACES,
     NOTHING,
@@ -40,6 +40,7 @@ from knowbound.lessons.rescue.words import (
     without_secrets,
 )
 from knowbound.store.data_dir import CODEBASE
+from knowbound.text.code_names import name_words
 from knowbound.text.embedding import embed, similarity
 from knowbound.text.printable import shorten
 from knowbound.traces.activity import ActivityRecord, RecordKind, activity_of

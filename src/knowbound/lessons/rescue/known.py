@@ -3,7 +3,7 @@
 A lesson was true when it was checked last. It is said only where the tree, as it is now, still has its place.
 
 An item names the very thing, and says where or what it is. It is asked only where neither the tree nor a lesson has an
-answer, and only the local index (store/read_only.py): an item that is superseded, flagged, stale or kept back is not in
+answer, and only the local index (store/own_index.py): an item that is superseded, flagged, stale or kept back is not in
 question. The item has the name as it was looked for, as a word of its own. Where items disagree, or many name it,
 nothing is said.
 """
@@ -15,10 +15,11 @@ import sqlite3
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.lessons.rescue.names import is_specific, names_in, plain
 from knowbound.lessons.rescue.words import FOUND, MOST_PLACES, Rescue, SuggestedPlace, as_line
 from knowbound.store.accepted_lessons import ABOUT_COMMANDS
-from knowbound.store.read_only import HOOK_WAIT_SECONDS, IndexRefusedError, open_own_index
+from knowbound.store.own_index import IndexRefusedError, open_own_index
+from knowbound.store.read_only import HOOK_WAIT_SECONDS
+from knowbound.text.code_names import is_specific, names_in, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Names of code and of a tree's files, and the rule for a path that is not there.
+"""Names of a tree's files, and the rule for a path that is not there.
 
 A path is answered with another ending beside it, or the same name in another folder. A name that many folders have says
 nothing by itself. Where several places fit equally well, nothing is said.
@@ -6,11 +6,10 @@ nothing by itself. Where several places fit equally well, nothing is said.
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 
-from knowbound.core.lazy_pattern import lazy
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
+from knowbound.text.code_names import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,38 +17,6 @@ if TYPE_CHECKING:
 
     from knowbound.codebase.kept_index import KeptTree
     from knowbound.lessons.rescue.words import MissedLookup
-
-_ESCAPED = lazy(r"\\(?:[pPxuU]\{[^{}]*\}|[A-Za-z])")
-_CLASS = lazy(r"\[\^?\]?[^\]\\]*(?:\\.[^\]\\]*)*\]")
-_NAME = lazy(r"[A-Za-z_$][\w$]*(?:-[A-Za-z_]\w+)*")
-_HUMP = lazy(r"[a-z0-9][A-Z]|[A-Za-z]_+[A-Za-z]|[A-Za-z]-[A-Za-z]|[A-Z]{2,}[a-z]")
-_KEYWORDS = frozenset("crate enum impl mod pub self static trait void".split())  # beside those of other languages
-
-
-def names_in(pattern: str) -> list[str]:
-    """Return the names in a pattern that are no common word of code, in their order."""
-    from knowbound.text.english import CODE_WORDS  # noqa: PLC0415  # a path has no words
-
-    common = CODE_WORDS | _KEYWORDS
-    plain = _ESCAPED.sub(" ", _CLASS.sub(" ", pattern)).replace("\\", "")
-    names = (name.strip("-") for name in _NAME.findall(plain))
-    return list(dict.fromkeys(name for name in names if len(name) > 2 and name.lower() not in common))
-
-
-def is_specific(name: str) -> bool:
-    """Report whether a name has several words in one, as names in code have."""
-    return len(name) >= 5 and _HUMP.search(name) is not None
-
-
-def plain(name: str) -> str:
-    """A name without case and without the signs that spellings differ in."""
-    return name.lower().replace("_", "").replace("-", "")
-
-
-def name_words(name: str) -> list[str]:
-    """The words inside a name, lower-cased."""
-    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
-    return [word.lower() for word in re.split(r"[^A-Za-z0-9]+", parted) if word]
 
 
 class TreeNames:

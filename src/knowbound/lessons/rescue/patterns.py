@@ -12,8 +12,9 @@ import time
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.lessons.rescue.names import is_specific, names_in, plain, rescue_path, stem_of
+from knowbound.lessons.rescue.names import rescue_path, stem_of
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
+from knowbound.text.code_names import is_specific, names_in, plain
 from knowbound.traces.calls.intent import has_stray_quote
 
 TYPE_CHECKING = False

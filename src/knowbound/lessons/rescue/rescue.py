@@ -14,7 +14,7 @@ import time
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.lessons.rescue.event import EventRoots, missed_lookups
-from knowbound.lessons.rescue.names import TreeNames, is_specific, names_in, plain, rescue_path, stem_of
+from knowbound.lessons.rescue.names import TreeNames, rescue_path, stem_of
 from knowbound.lessons.rescue.words import (
     ABSENT,
     GLOB,
@@ -28,6 +28,7 @@ from knowbound.lessons.rescue.words import (
     texts_of,
     without_secrets,
 )
+from knowbound.text.code_names import is_specific, names_in, plain
 from knowbound.traces.calls.tools import COMMAND_KEYS, first_text
 
 TYPE_CHECKING = False

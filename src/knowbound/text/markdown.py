@@ -41,7 +41,6 @@ class DocumentBlock(msgspec.Struct, frozen=True):
     end_line: int
     text: str  # as read: without the marks of Markdown, links as their text
     lead: str = ""  # the line that introduces the block: before a list, the head of a table, a question in bold
-    links: int = 0  # characters of the text that are the text of links
 
 
 class DocumentSection(msgspec.Struct, frozen=True):
@@ -99,9 +98,9 @@ class _Builder:
         self.blocks = []
         self.line = end + 1
 
-    def add(self, kind: BlockKind, line: int, end: int, text: str, lead: str = "", links: int = 0) -> None:
+    def add(self, kind: BlockKind, line: int, end: int, text: str, lead: str = "") -> None:
         if text.strip():
-            self.blocks.append(DocumentBlock(kind, line, end, text, lead, links))
+            self.blocks.append(DocumentBlock(kind, line, end, text, lead))
 
 
 def _read_markdown(lines: list[str], builder: _Builder) -> None:
@@ -110,14 +109,14 @@ def _read_markdown(lines: list[str], builder: _Builder) -> None:
     lead = ""  # the line that introduces the next blocks: it ends with a colon, is all bold, or is a question
     items: list[str] = []  # the open items of lists, outermost first; "" until the text of an item is read
     head: list[str] = []
-    row: list[tuple[str, int]] = []
+    row: list[str] = []
     row_line = 0
     for at, token in enumerate(tokens):
         first, end = token.map or (0, 0)
         end = min(end, len(lines))
         match token.type, tokens[at - 1].type:
             case "inline", "heading_open":
-                builder.open(int(tokens[at - 1].tag[1]), _plain_text(token)[0].strip(), first + 1)
+                builder.open(int(tokens[at - 1].tag[1]), _plain_text(token), first + 1)
                 lead = ""
             case "hr", _:
                 lead = ""
@@ -136,26 +135,22 @@ def _read_markdown(lines: list[str], builder: _Builder) -> None:
             case "tr_open", _:
                 row, row_line = [], first + 1
             case "tr_close", _ if head:
-                cells, links = " | ".join(text for text, _ in row), sum(links for _, links in row)
-                builder.add(BlockKind.ROW, row_line, row_line, cells, f"{lead} {' | '.join(head)}".strip(), links)
+                builder.add(BlockKind.ROW, row_line, row_line, " | ".join(row), f"{lead} {' | '.join(head)}".strip())
             case "tr_close", _:
-                head = [text for text, _ in row]
+                head = row
             case "inline", "paragraph_open" if items and not items[-1]:
-                text, links = _plain_text(token)
-                items[-1] = _CHECKBOX.sub("", text)
-                builder.add(
-                    BlockKind.ITEM, first + 1, end, items[-1], " ".join(filter(None, (lead, *items[-2:-1]))), links
-                )
+                items[-1] = _CHECKBOX.sub("", _plain_text(token))
+                builder.add(BlockKind.ITEM, first + 1, end, items[-1], " ".join(filter(None, (lead, *items[-2:-1]))))
             case "inline", "paragraph_open":
-                text, links = _plain_text(token)
+                text = _plain_text(token)
                 is_bold, is_question = bool(_BOLD_LINE.match(token.content)), _is_question(text)
                 if is_bold or is_question or text.endswith((":", ":")):
                     lead = text
                     if not is_bold:
-                        builder.add(BlockKind.PROSE, first + 1, end, text, "", links)
+                        builder.add(BlockKind.PROSE, first + 1, end, text)
                 else:
                     lead = lead if _is_question(lead) else ""
-                    builder.add(BlockKind.PROSE, first + 1, end, text, lead, links)
+                    builder.add(BlockKind.PROSE, first + 1, end, text, lead)
 
 
 def _front_matter(lines: list[str], builder: _Builder) -> int:
@@ -203,25 +198,18 @@ def _is_question(text: str) -> bool:
     return len(text) < 200 and text.rstrip().endswith(("?", "?"))
 
 
-def _plain_text(token: Token) -> tuple[str, int]:
-    """Return the text of an inline token without its markup, and the number of its characters in links."""
+def _plain_text(token: Token) -> str:
+    """Return the text of an inline token without its markup."""
     parts: list[str] = []
-    linked = open_links = 0
     for child in token.children or ():
         match child.type:
-            case "link_open":
-                open_links += 1
-            case "link_close":
-                open_links -= 1
             case "text" | "image":
                 parts.append(child.content)
             case "code_inline":
                 parts.append(f"`{child.content}`")
             case "softbreak" | "hardbreak" | "html_inline":
                 parts.append(" ")
-        if open_links and child.type in ("text", "code_inline"):
-            linked += len(child.content)
-    return "".join(parts).strip(), linked
+    return "".join(parts).strip()
 
 
 def file_words(path: str) -> str:

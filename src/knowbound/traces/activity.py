@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
@@ -17,6 +18,7 @@ from knowbound.core.trace import Event, Outcome, Prompt, Skill, Start, Step, Too
 from knowbound.traces.calls.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, first_text
 from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.tree import Command, commands
+from knowbound.traces.values import dicts
 
 _LONGEST = 60_000  # characters of a command or of written text that are looked at
 _NOT_DONE = frozenset({Outcome.REJECTED, Outcome.CANCELLED})
@@ -109,7 +111,6 @@ def activity_of(events: Iterable[Event], first: Start) -> SessionActivity:
                     _add(activity, words, event.agent_id)
                 for call in event.calls:
                     for record in _records_of_call(call, activity.project):
-                        record.call_id = call.id
                         _add(activity, record, event.agent_id)
                     if call.outcome is Outcome.REJECTED and (refusal := SAID_INSTEAD.search(call.text[-_LONGEST:])):
                         _add(activity, ActivityRecord(RecordKind.PROMPT, call.line, refusal["said"].strip()))
@@ -125,29 +126,33 @@ def _add(activity: SessionActivity, record: ActivityRecord, agent_id: str = "") 
 
 def _records_of_call(call: ToolCall, project: str) -> Iterator[ActivityRecord]:
     """Yield what a call did: `done` unless it was refused or cancelled, `ok` unless it failed."""
-    input_ = call.input or {}
-    done = call.outcome not in _NOT_DONE
     ok = call.outcome not in (Outcome.ERROR, Outcome.TIMEOUT)
+    done = call.outcome not in _NOT_DONE and (ok or call.kind is not ToolKind.EDIT)
+    for record in _records_by_kind(call, call.input or {}, project):
+        record.ok, record.done = record.ok and ok, done
+        record.tool, record.call_id = call.name, call.id
+        yield record
+
+
+def _records_by_kind(call: ToolCall, input_: dict[str, Any], project: str) -> Iterator[ActivityRecord]:
+    """Yield what a call of its kind did if it was carried out and did not fail."""
     match call.kind:
         case ToolKind.EDIT:
-            yield from _records_of_edit(call, project, ok=ok, done=done)
+            yield from _records_of_edit(call, input_, project)
         case ToolKind.READ:
             path = relative_to(call.query or first_text(input_, PATH_KEYS), project)
-            ok = ok and call.outcome is not Outcome.MISSING
-            yield ActivityRecord(RecordKind.READ, call.line, path=path, ok=ok, done=done, tool=call.name)
+            yield ActivityRecord(RecordKind.READ, call.line, path=path, ok=call.outcome is not Outcome.MISSING)
         case ToolKind.SEARCH | ToolKind.LIST if not first_text(input_, COMMAND_KEYS):
             text = call.query + (f" in {relative_to(call.where, project)}" if call.where else "")
-            ok = ok and call.outcome is Outcome.OK
-            text, output = text[:_LONGEST], _output_of(call)
-            yield ActivityRecord(RecordKind.SEARCH, call.line, text, output=output, ok=ok, done=done, tool=call.name)
+            ok, output = call.outcome is Outcome.OK, _output_of(call)
+            yield ActivityRecord(RecordKind.SEARCH, call.line, text[:_LONGEST], output=output, ok=ok)
         case _ if text := first_text(input_, COMMAND_KEYS):
-            yield from _records_of_command(call, text[:_LONGEST], project, ok=ok, done=done)
+            yield from _records_of_command(call, text[:_LONGEST], project)
         case _:
-            text = msgspec.json.encode(input_).decode("utf-8", "replace") if input_ else call.query
             is_skill = call.name.lower() == "skill"
-            kind = RecordKind.SKILL if is_skill else RecordKind.OTHER
+            text = msgspec.json.encode(input_).decode("utf-8", "replace") if input_ else call.query
             name = first_text(input_, ("skill", "command", "name")) if is_skill else ""
-            yield ActivityRecord(kind, call.line, name or text[:_LONGEST], ok=ok, done=done, tool=call.name)
+            yield ActivityRecord(RecordKind.SKILL if is_skill else RecordKind.OTHER, call.line, name or text[:_LONGEST])
 
 
 def _output_of(call: ToolCall) -> str:
@@ -155,41 +160,31 @@ def _output_of(call: ToolCall) -> str:
     return call.text[:_LONGEST] if call.outcome is not Outcome.UNKNOWN else ""
 
 
-def _records_of_command(call: ToolCall, text: str, project: str, *, ok: bool, done: bool) -> Iterator[ActivityRecord]:
+def _records_of_command(call: ToolCall, text: str, project: str) -> Iterator[ActivityRecord]:
     """Yield a command line, then an edit for each file that it writes by a redirection or `sed -i`."""
-    simple_commands = tuple(commands(parse(text)))
-    output = _output_of(call)
-    yield ActivityRecord(
-        RecordKind.COMMAND, call.line, text, output=output, ok=ok, done=done, tool=call.name, commands=simple_commands
-    )
-    for command in simple_commands:  # files that a command writes
+    simple = tuple(commands(parse(text)))
+    yield ActivityRecord(RecordKind.COMMAND, call.line, text, output=_output_of(call), commands=simple)
+    for command in simple:
         targets = [redirect.target for redirect in command.redirects if redirect.operator in _REDIRECTED]
         if command.program == "sed" and any(word.startswith("-i") or word == "--in-place" for word in command.texts):
             targets += [word for word in command.texts if extension(word)]
         for target in targets:
             if not target.startswith(("/dev/", "/tmp/", "&")):
-                yield ActivityRecord(
-                    RecordKind.EDIT, call.line, "", relative_to(target, project), ok=ok, done=done, tool=call.name
-                )
+                yield ActivityRecord(RecordKind.EDIT, call.line, path=relative_to(target, project))
 
 
-def _records_of_edit(call: ToolCall, project: str, *, ok: bool, done: bool) -> Iterator[ActivityRecord]:
+def _records_of_edit(call: ToolCall, input_: dict[str, Any], project: str) -> Iterator[ActivityRecord]:
     """Yield a record for each file of a patch, or one for an edit by its old and new text."""
-    input_ = call.input or {}
     patch = first_text(input_, _PATCH_KEYS)
     patched = list(_PATCHED.finditer(patch[:_LONGEST]))
     for at, file_mark in enumerate(patched):
         end = patched[at + 1].start() if at + 1 < len(patched) else len(patch)
         added = "\n".join(_ADDED.findall(patch[file_mark.end() : end]))
-        path = relative_to(file_mark[1].strip(), project)
-        yield ActivityRecord(RecordKind.EDIT, call.line, added, path, ok=ok, done=done and ok, tool=call.name)
+        yield ActivityRecord(RecordKind.EDIT, call.line, added, relative_to(file_mark[1].strip(), project))
     if patched:
         return
     path = relative_to(first_text(input_, PATH_KEYS) or call.query, project)
-    parts = input_.get("edits")
-    edits = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else [input_]
+    edits = dicts(input_["edits"]) if isinstance(input_.get("edits"), list) else [input_]
     text = "\n".join(first_text(edit, NEW_KEYS) or first_text(edit, _CONTENT_KEYS) for edit in edits)
     old = "\n".join(first_text(edit, OLD_KEYS) for edit in edits)
-    yield ActivityRecord(
-        RecordKind.EDIT, call.line, text[:_LONGEST], path, old[:_LONGEST], ok=ok, done=done and ok, tool=call.name
-    )
+    yield ActivityRecord(RecordKind.EDIT, call.line, text[:_LONGEST], path, old[:_LONGEST])

@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from knowbound.core.bundle import items_in
 from knowbound.core.trace import AgentText, Event, Injection, Outcome, Prompt, Step, ToolCall, ToolKind
 from knowbound.traces.calls.finish import finish_call
+from knowbound.traces.calls.outcome import STILL_RUNNING
 from knowbound.traces.source import Tally
 
 ROLES = {
@@ -374,10 +375,23 @@ class RunningCommands:
         self._shell_tool, self._command_key = tool, key  # the shell tool, and the name of its command in the input
         self._by_shell: dict[str, tuple[str, str]] = {}  # by shell: the command and its output so far
 
-    def judged_as(
-        self, request: PendingCall, output: str, *, looks_at: str, runs_in: str
-    ) -> tuple[str, dict[str, Any], str]:
-        """Return the name, input and output that a call is judged by: it may look at a shell, or go on in one."""
+    def finish(
+        self,
+        id_: str,
+        request: PendingCall,
+        output: str,
+        *,
+        looks_at: str,
+        runs_in: str,
+        failed: bool,
+        exit_code: int | None,
+        folder: str,
+        outcome: tuple[Outcome, str] | None = None,
+    ) -> ToolCall:
+        """Return a call with its result; a look at a shell is judged as the command that runs there.
+
+        `looks_at` is the shell that the call looks at, `runs_in` the one in which its command goes on.
+        """
         name, input_ = request.name, request.input
         if looks_at in self._by_shell:
             command, earlier = self._by_shell[looks_at]  # clients do not always say that it has ended
@@ -385,7 +399,18 @@ class RunningCommands:
             self._by_shell[looks_at] = (command, output[:_MAX_RUNNING])
         if runs_in:
             self._by_shell[runs_in] = (text_in(input_, self._command_key), output[:_MAX_RUNNING])
-        return name, input_, output
+        call = finish_call(
+            id_,
+            name,
+            input_,
+            output,
+            is_error=failed or None,  # otherwise the exit code decides
+            exit_code=exit_code,
+            outcome=STILL_RUNNING if runs_in else outcome,
+            folder=folder,
+            line=request.line,
+        )
+        return replace(call, name=request.name)
 
 
 class KnownIds:

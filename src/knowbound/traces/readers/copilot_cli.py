@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from knowbound.core.trace import AgentText, Broken, Event, Outcome, Prompt, Skill, Start, ToolCall
 from knowbound.text.redact import cut
-from knowbound.traces.calls.finish import finish_call, finish_patch
-from knowbound.traces.calls.outcome import INTERRUPTED, REFUSED, STILL_RUNNING
+from knowbound.traces.calls.finish import finish_patch
+from knowbound.traces.calls.outcome import INTERRUPTED, REFUSED
 from knowbound.traces.dialogue import (
     MAX_REASON,
     KnownIds,
@@ -181,21 +181,19 @@ class _EventLog:
         tail = ending or running
         text = text[: tail.start()] if tail else text
         looks_at = str(request.input.get("shellId")) if request.name in _SHELL_LOOKS and tail else ""
-        runs_in = running.group(1) if running else ""
-        name, input_, text = self.running_commands.judged_as(request, text, looks_at=looks_at, runs_in=runs_in)
         is_refused = failed and text_in(error, "code") in ("rejected", "denied")
-        call = finish_call(
+        call = self.running_commands.finish(
             id_,
-            name,
-            input_,
+            request,
             text,
-            is_error=failed or None,  # otherwise the exit code decides
-            exit_code=int(ending.group(1)) if ending else None,
-            outcome=STILL_RUNNING if running else REFUSED if is_refused else None,
+            looks_at=looks_at,
+            runs_in=running[1] if running else "",
+            failed=failed,
+            exit_code=int(ending[1]) if ending else None,
             folder=self.folder,
-            line=request.line,
+            outcome=REFUSED if is_refused else None,
         )
-        return replace(call, name=request.name, agent_id=id_ if request.name == "task" else "")
+        return replace(call, agent_id=id_) if request.name == "task" else call
 
     def _complete(self, agent_id: str, unanswered: tuple[Outcome, str] | None = None) -> Iterator[Event]:
         """Yield the open step of an agent; with the main agent's, the events that waited for it."""

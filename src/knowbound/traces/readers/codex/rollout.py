@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from knowbound.core.trace import AgentText, Broken, Event, Injection, Outcome, Prompt, Skill, Start, Step, ToolCall
 from knowbound.text.redact import cut
-from knowbound.traces.calls.finish import finish_call, finish_patch
-from knowbound.traces.calls.outcome import INTERRUPTED, STILL_RUNNING
+from knowbound.traces.calls.finish import finish_patch
+from knowbound.traces.calls.outcome import INTERRUPTED
 from knowbound.traces.dialogue import (
     MAX_REASON,
     KnownIds,
@@ -36,26 +37,8 @@ from knowbound.traces.dialogue import (
     split_by_item,
     text_in,
 )
-from knowbound.traces.readers.codex.lines import (
-    CALLS,
-    RESULTS,
-    CallOutput,
-    Payload,
-    cell_key,
-    developer_text,
-    ended_mcp_call,
-    failure_of_turn,
-    is_bare_meta,
-    is_hook_text,
-    own_words,
-    part_kinds,
-    request_of,
-    result_of,
-    session_and_agent,
-    texts_of,
-    tokens_of,
-    web_search_call,
-)
+from knowbound.traces.readers.codex import lines
+from knowbound.traces.readers.codex.lines import CALLS, RESULTS, CallOutput, Payload
 from knowbound.traces.registry import Identity
 from knowbound.traces.source import Tally
 from knowbound.traces.values import dicts, lines_of_head, object_of, read_objects
@@ -75,12 +58,12 @@ class Codex:
         found: Identity | None = None
         for line in lines_of_head(head):
             payload, time = line.get("payload"), text_in(line, "timestamp")
-            if is_bare_meta(line):
+            if lines.is_bare_meta(line):
                 return Identity(text_in(line, "id"), time=time)
             if not isinstance(payload, dict) or text_in(line, "type") not in _TYPES:
                 continue
             if line["type"] == "session_meta":
-                session, agent_id = session_and_agent(payload)
+                session, agent_id = lines.session_and_agent(payload)
                 return Identity(session, agent_id, time)
             found = found or Identity("", time=time)
         return found
@@ -150,7 +133,7 @@ class _Rollout:
         kind, payload, time = text_in(line, "type"), line.get("payload"), text_in(line, "timestamp")
         if not isinstance(payload, dict) and kind in _ITEMS:
             kind, payload = "response_item", line
-        elif is_bare_meta(line):
+        elif lines.is_bare_meta(line):
             kind, payload = "session_meta", {"id": line["id"]}
         if not isinstance(payload, dict) or kind not in _TYPES:
             return
@@ -158,7 +141,7 @@ class _Rollout:
         if not self.shared.started:
             self.shared.started = True
             self.folder = text_in(payload, "cwd")
-            session = session_and_agent(payload)[0] if kind == "session_meta" else ""
+            session = lines.session_and_agent(payload)[0] if kind == "session_meta" else ""
             version, branch = text_in(payload, "cli_version"), text_in(as_input(payload.get("git")), "branch")
             yield Start(session, Codex.name, self.folder, version=version, time=time, branch=branch)
         if kind == "response_item":
@@ -181,16 +164,16 @@ class _Rollout:
             if self.shared.known_ids.is_new(text_in(item, "call_id") or id_ or (time, kind)):
                 yield from self._call(item, time, number)
         elif kind == "message":
-            texts = texts_of(item)
+            texts = lines.texts_of(item)
             if self.shared.known_ids.is_new(id_ or (time, text_in(item, "role"), *texts)):
                 yield from self._message(item, texts, time, number)
 
     def _call(self, item: Payload, time: str, number: int) -> Iterator[Event]:
         response = yield from self._responding(item, time, number)
         id_ = text_in(item, "call_id", "id") or f"L{number}"
-        request = request_of(item, number)
+        request = lines.request_of(item, number)
         is_web = item["type"] == "web_search_call"
-        response.calls[id_] = web_search_call(id_, request, text_in(item, "status")) if is_web else request
+        response.calls[id_] = lines.web_search_call(id_, request, text_in(item, "status")) if is_web else request
 
     def _message(self, item: Payload, texts: list[str], time: str, number: int) -> Iterator[Event]:
         id_, role = text_in(item, "id") or f"L{number}", text_in(item, "role")
@@ -209,7 +192,7 @@ class _Rollout:
         self.response_ended = True  # older rollouts have nothing else between two turns
         words: list[str] = []
         for text in texts:
-            own, context = own_words(text, number)
+            own, context = lines.own_words(text, number)
             words.append(own)
             if self.turn.awaits_prompt and context and isinstance(context[0], Injection):
                 self.turn.events_for_prompt += context
@@ -234,11 +217,11 @@ class _Rollout:
         event = ":SessionStart" if turn.awaits_prompt else ":UserPromptSubmit" if is_for_prompt else ""
         # Before the prompt, text waits for it in the turn; after it, text follows the open response.
         destination = turn.events_for_prompt if turn.awaits_prompt else self.events_after_response
-        for text, kind in zip_longest(texts, part_kinds(item)[: len(texts)], fillvalue=""):
+        for text, kind in zip_longest(texts, lines.part_kinds(item)[: len(texts)], fillvalue=""):
             if text.strip():
                 is_alone = len(texts) == 1 and turn.has_client_text  # then it can only be a hook's
-                is_hook = is_hook_text(text, [kind] if kind else [], is_alone=is_alone)
-                injection = developer_text(text, number, f"hook{event}" if is_hook else "")
+                is_hook = lines.is_hook_text(text, [kind] if kind else [], is_alone=is_alone)
+                injection = lines.developer_text(text, number, f"hook{event}" if is_hook else "")
                 destination.extend(split_by_item(injection))
 
     def _begin_turn(self, id_: str) -> None:
@@ -273,15 +256,15 @@ class _Rollout:
         kind = event["type"]
         if kind in _TURN_ENDS:
             yield from self._complete(INTERRUPTED if kind == "turn_aborted" else None)
-            if reason := failure_of_turn(event):
+            if reason := lines.failure_of_turn(event):
                 yield Broken(cut(reason, MAX_REASON), number)
         elif self.response is not None and kind == "token_count":
             self.response_ended = True
             if event.get("info") is not None:
-                self.response.tokens = tokens_of(event)
+                self.response.tokens = lines.tokens_of(event)
         elif kind == "task_started":
             self._begin_turn(text_in(event, "turn_id"))
-        elif self.response is not None and (ended := ended_mcp_call(event)):
+        elif self.response is not None and (ended := lines.ended_mcp_call(event)):
             call_id, failed = ended
             request = self.response.calls.get(call_id)
             if isinstance(request, PendingCall):
@@ -295,7 +278,7 @@ class _Rollout:
         id_ = text_in(item, "call_id")
         request = self.response.calls.get(id_)
         if isinstance(request, PendingCall):
-            self.response.calls[id_] = self._finish(id_, request, result_of(item))
+            self.response.calls[id_] = self._finish(id_, request, lines.result_of(item))
 
     def _finish(self, id_: str, request: PendingCall, result: CallOutput) -> ToolCall:
         """Return a call with its result; a look at a running command is judged as that command."""
@@ -304,21 +287,16 @@ class _Rollout:
             patch = as_text(request.input.get("input"))
             return finish_patch(id_, patch, result.text, failed=has_failed, line=request.line)
         looks_at = str(request.input.get("session_id")) if request.name == "write_stdin" else ""
-        looks_at = cell_key(request.input.get("cell_id")) if request.name == "wait" else looks_at
-        judged = self.running_commands.judged_as(request, result.text, looks_at=looks_at, runs_in=result.running)
-        name, input_, text = judged
-        failed = result.failed if request.failed is None else request.failed
-        call = finish_call(
+        looks_at = lines.cell_key(request.input.get("cell_id")) if request.name == "wait" else looks_at
+        is_spawn = request.name.rpartition("__")[2] == "spawn_agent"  # newer clients put it into a namespace
+        call = self.running_commands.finish(
             id_,
-            name,
-            input_,
-            text,
-            is_error=failed or None,  # otherwise the exit code decides
+            request,
+            result.text,
+            looks_at=looks_at,
+            runs_in=result.running,
+            failed=result.failed if request.failed is None else request.failed,
             exit_code=result.exit_code,
-            outcome=STILL_RUNNING if result.running else None,
             folder=self.folder,
-            line=request.line,
         )
-        is_spawn = name.rpartition("__")[2] == "spawn_agent"  # newer clients put it into a namespace
-        agent_id = text_in(object_of(text), "agent_id") if is_spawn else ""
-        return msgspec.structs.replace(call, name=request.name, agent_id=agent_id)
+        return replace(call, agent_id=text_in(object_of(result.text), "agent_id")) if is_spawn else call

@@ -63,7 +63,10 @@ def choose(asker: Asker, several: Sequence[Choosing]) -> list[Chosen]:
         load_prompt("choose"),
         [_inputs_of(choosing) for choosing in several],
         ChoiceAnswer,
-        checks=[partial(_problem, len(choosing.candidates)) for choosing in several],
+        checks=[
+            partial(lambda number, answer: _chosen(number, answer).problem, len(choosing.candidates))
+            for choosing in several
+        ],
     )
     return [
         Chosen(None, answer.problem) if answer.value is None else _chosen(len(choosing.candidates), answer.value)
@@ -91,15 +94,8 @@ def _inputs_of(choosing: Choosing) -> dict[str, str]:
     }
 
 
-def _entries_of_candidates(candidates: int, answer: ChoiceAnswer) -> list[ChosenEntry]:
-    return [entry for entry in answer.chosen if 1 <= entry.number <= candidates]
-
-
 def _chosen(candidates: int, answer: ChoiceAnswer) -> Chosen:
-    entries = _entries_of_candidates(candidates, answer)[:MOST]
+    entries = [entry for entry in answer.chosen if 1 <= entry.number <= candidates][:MOST]
+    if answer.chosen and not entries:
+        return Chosen(None, "the answer names no number of an entry")
     return Chosen(entries, search="" if entries else " ".join(answer.search)[:_SEARCH_CHARACTERS])
-
-
-def _problem(candidates: int, answer: ChoiceAnswer) -> str:
-    has_wrong_numbers = answer.chosen and not _entries_of_candidates(candidates, answer)
-    return "the answer names no number of an entry" if has_wrong_numbers else ""

@@ -82,7 +82,11 @@ def shortened(text: str, tokens: int, names: Collection[str] = ()) -> str:
     """Return the text, or its first and last lines and those between with the most of the names."""
     if estimated_tokens(text) <= tokens:
         return text
-    lines = list(_lines(both_ends(text, _MOST_CHARACTERS, "\n")))
+    lines = [
+        line[at : at + _LINE_CHARACTERS]  # a long line in parts
+        for line in both_ends(text, _MOST_CHARACTERS, "\n").splitlines()
+        for at in range(0, max(1, len(line)), _LINE_CHARACTERS)
+    ]
     sizes = [estimated_tokens(line) + 1 for line in lines]
     kept: set[int] = set()
     _keep_while_they_fit(range(len(lines)), sizes, int(tokens * _HEAD_SHARE), kept)
@@ -94,12 +98,6 @@ def shortened(text: str, tokens: int, names: Collection[str] = ()) -> str:
             kept.add(at)
             left -= sizes[at]
     return "\n".join(_with_gaps(lines, kept))
-
-
-def _lines(text: str) -> Iterator[str]:
-    """Yield lines, a long line in parts."""
-    for line in text.splitlines():
-        yield from (line[at : at + _LINE_CHARACTERS] for at in range(0, max(1, len(line)), _LINE_CHARACTERS))
 
 
 def _keep_while_they_fit(order: Iterable[int], sizes: Sequence[int], room: int, kept: set[int]) -> None:
@@ -256,7 +254,7 @@ _IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 def is_quoted(quotation: str, texts: Iterable[str]) -> bool:
     """Report whether the quotation is verbatim in one of the texts."""
     parts = [part for raw in _ELLIPSIS.split(quotation.strip()) if (part := _stripped(raw).strip(_OUTER_SIGNS))]
-    if not parts or any(map(_is_short, parts)):
+    if not parts or any(len(part) + len(_IDEOGRAPH.findall(part)) < _SHORTEST_QUOTE for part in parts):
         return False
     return any(_in_order(parts, _stripped(text)) for text in texts)
 
@@ -266,10 +264,6 @@ def line_of(quotation: str, text: str, first: int) -> int:
     begins = next((line for line in quotation.split("\n") if line.strip()), "").strip()[:60]
     lines = enumerate(text.split("\n"), first)
     return next((number for number, line in lines if is_quoted(begins, [line])), first)
-
-
-def _is_short(part: str) -> bool:
-    return len(part) + len(_IDEOGRAPH.findall(part)) < _SHORTEST_QUOTE
 
 
 def _in_order(parts: list[str], text: str) -> bool:

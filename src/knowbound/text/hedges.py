@@ -211,21 +211,15 @@ def words(text: str) -> list[bytes]:
 
 def may_hedge(text: str) -> bool:
     """Report whether the text may have a word of doubt."""
-    return _cached_may_hedge(text) if len(text) <= _CACHED_CHARACTERS else _may_hedge(text)
+    return (_may_hedge if len(text) <= _CACHED_CHARACTERS else _may_hedge.__wrapped__)(text)
 
 
 @lru_cache(maxsize=256)  # a text of one line is tested as text, as line and as sentence
-def _cached_may_hedge(text: str) -> bool:
-    return _may_hedge(text)
-
-
 def _may_hedge(text: str) -> bool:
     """Report whether a text has the end of a question, a word that every cue needs one of, or Chinese."""
     if "? " in text or "?\n" in text or text.endswith("?"):
         return True
-    if not _NEEDED.isdisjoint(words(text)):
-        return True
-    return not text.isascii() and _HAN.search(text) is not None
+    return not _NEEDED.isdisjoint(words(text)) or (not text.isascii() and _HAN.search(text) is not None)
 
 
 @lru_cache(maxsize=1024)  # the judge asks again for the candidates of a session

@@ -71,7 +71,7 @@ def plain_sentences(text: str) -> list[str]:
 
 def mask(text: str) -> str:
     """Hide inline code, quotations and addresses, character for character."""
-    return _HIDE.sub(_mask_of, text)
+    return _HIDE.sub(lambda found: HIDDEN * len(found[0]), text)
 
 
 def shape(sentence: str) -> str:
@@ -159,7 +159,3 @@ def _piece(line: str, masked: str, start: int, end: int) -> Iterator[tuple[str, 
     raw = raw.strip()
     if raw:
         yield raw, masked[start + left : start + left + len(raw)]
-
-
-def _mask_of(found: re.Match[str]) -> str:
-    return HIDDEN * len(found[0])

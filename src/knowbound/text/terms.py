@@ -171,15 +171,11 @@ def similar(one: frozenset[str], other: frozenset[str]) -> bool:
     shared = len(one & other)
     if shared and (shared * 2 >= len(one | other) or shared == min(len(one), len(other))):
         return True
-    return any(_same_stem(a, b) for a in one for b in other if len(a) > 5 and len(b) > 5)
+    # One term contains the other: `session_store`, `sessionstore_test`.
+    plain, plain_other = ([plain_term(term) for term in side if len(term) > 5] for side in (one, other))
+    return any(a in b or b in a for a in plain for b in plain_other)
 
 
 def plain_term(term: str) -> str:
     """Return a term without `_` and `-`, in which spellings differ."""
     return term.replace("_", "").replace("-", "")
-
-
-def _same_stem(one: str, other: str) -> bool:
-    """Report whether one term contains the other: `session_store`, `sessionstore_test`."""
-    a, b = plain_term(one), plain_term(other)
-    return a in b or b in a

@@ -21,12 +21,7 @@ import msgspec
 
 from knowbound.errors import StoreError
 from knowbound.judge.announcing import SILENT, AskingPlan, announcer
-from knowbound.judge.models.completion import (
-    Completer,
-    CompletionError,
-    MalformedError,
-    Recorded,
-)
+from knowbound.judge.models.completion import Completer, CompletionError, MalformedError, Recorded
 from knowbound.judge.models.questions import (
     NO_SOURCE,
     AnswerSource,
@@ -243,7 +238,6 @@ class Asker:
         """Ask until there is a usable answer, within the retries and the time of one question."""
         retries = self._options.retries
         end = min(until, time.monotonic() + self._options.seconds * (retries + 1))
-        is_last_try = False  # an answer that cannot be used is asked for once more
         for attempt in range(retries + 1):
             if reason := self._reason_to_stop():
                 question.problem = question.problem or reason
@@ -252,6 +246,7 @@ class Asker:
             if left <= 0:
                 question.problem = question.problem or _TIME_IS_OVER
                 return
+            is_last_try = bool(question.complaint)  # an answer that cannot be used is asked for once more
             failure = self._try(question, left)
             if failure is None:
                 question.problem = ""
@@ -259,14 +254,13 @@ class Asker:
             question.problem = failure.problem
             if not failure.again or attempt == retries or is_last_try:
                 return
-            is_last_try = failure.is_content
             pause = _BACK_OFF_SECONDS * 2**attempt if failure.after is None else failure.after
             if time.monotonic() + pause >= end:
                 question.problem += f" (it asks for a wait of {pause:g} seconds)" if failure.after else ""
                 return
             self._stopped.wait(pause)
 
-    def _try(self, question: OpenQuestion[_T], seconds: float) -> _Failure | None:
+    def _try(self, question: OpenQuestion[_T], seconds: float) -> CompletionError | None:
         """Make one call: return the failure, or None once the question is answered."""
         question.tally.attempts += 1
         call = question.next_call()
@@ -280,10 +274,10 @@ class Asker:
             self._count(question.tally, error.usd, tokens, tokens, error.problem if error.limit else "")
             if error.hopeless:
                 self._hopeless = error.problem
-            return _Failure(error.problem, error.again, error.after)
+            return error
         except Exception as error:  # the other questions go on, whatever a library raises
             self._count(question.tally, None, None, None)
-            return _Failure(f"{type(error).__name__}: {redact(str(error))[:_COMPLAINT_CHARACTERS]}")
+            return CompletionError(f"{type(error).__name__}: {redact(str(error))[:_COMPLAINT_CHARACTERS]}")
         with self._lock:
             self._seconds += time.monotonic() - began
         self._count(question.tally, completion.usd, completion.tokens_in, completion.tokens_out)
@@ -295,7 +289,7 @@ class Asker:
             return None
         wrong = redact(problem)[:_COMPLAINT_CHARACTERS]
         question.complaint = f"\nYour last answer could not be used: {wrong}. Answer with JSON alone."
-        return _Failure(f"the answer cannot be used: {wrong}", True, 0.0, is_content=True)  # no wait is needed
+        return CompletionError(f"the answer cannot be used: {wrong}", again=True, after=0.0)  # no wait is needed
 
     def _count(
         self, tally: CallCosts, usd: float | None, tokens_in: int | None, tokens_out: int | None, limit: str = ""
@@ -348,12 +342,3 @@ def _in_order(groups: Sequence[EntryGroup], done: Mapping[str, AskResult[_T]]) -
 
 def _accept_all(*_asked: object) -> str:
     return ""
-
-
-class _Failure(msgspec.Struct, frozen=True):
-    """A call after which a question is still open."""
-
-    problem: str
-    again: bool = False  # another call may succeed
-    after: float | None = None  # seconds to wait before the next call; None: our own back-off
-    is_content: bool = False  # the model answered, but not what was asked

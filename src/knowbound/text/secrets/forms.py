@@ -45,8 +45,8 @@ _AZURE_KEY = lazy(r"(?<=Key=)(?:(?<=AccountKey=)|(?<=SharedAccessKey=))[A-Za-z0-
 def redact_addresses(text: str) -> str:
     """Redact passwords and tokens before the host of an address."""
     if "@" in text:
-        text = _PASSWORD.sub(_redact_password, text)
-        text = _USER.sub(_redact_user, text)
+        text = _redact_after_start(_PASSWORD, "url-password", text, lambda found: not _NO_PASSWORD.fullmatch(found[2]))
+        text = _redact_after_start(_USER, "url-token", text, lambda found: is_random(found[2], 16))
     return text
 
 
@@ -54,33 +54,25 @@ def redact_parameters(text: str) -> str:
     """Redact webhooks and signatures, also in addresses that were cut at their beginning."""
     if "/" in text and any(map(text.__contains__, _HOOKS)):
         text = _WEBHOOK.sub(rf"\1{mark('webhook')}", text)
-        text = _HOOK.sub(_redact_hook, text)
+        text = _redact_after_start(_HOOK, "webhook", text, lambda found: is_random(found[2]))
     if "=" in text:
         if "?" in text or "&" in text or "#" in text:
-            text = _SIGNATURE.sub(_redact_signature, text)
+            text = _redact_after_start(_SIGNATURE, "signature", text, _is_signature)
         if "Key=" in text:
             text = _AZURE_KEY.sub(mark("azure-key"), text)
     return text
 
 
-def _redact_password(found: re.Match[str]) -> str:
-    if _NO_PASSWORD.fullmatch(found[2]):
-        return found[0]
-    return found[1] + mark("url-password")
+def _redact_after_start(
+    pattern: re.Pattern[str], kind: str, text: str, is_secret: Callable[[re.Match[str]], bool]
+) -> str:
+    """Redact what follows the first group of each match that is a secret."""
+    return pattern.sub(lambda found: found[1] + mark(kind) if is_secret(found) else found[0], text)
 
 
-def _redact_user(found: re.Match[str]) -> str:
-    return found[1] + mark("url-token") if is_random(found[2], 16) else found[0]
-
-
-def _redact_hook(found: re.Match[str]) -> str:
-    return found[1] + mark("webhook") if is_random(found[2]) else found[0]
-
-
-def _redact_signature(found: re.Match[str]) -> str:
+def _is_signature(found: re.Match[str]) -> bool:
     value = found[3].replace("%2B", "+").replace("%2F", "/").replace("%3D", "=")
-    is_secret = is_random(value) if found[2] else is_varied(value)
-    return found[1] + mark("signature") if is_secret else found[0]
+    return is_random(value) if found[2] else is_varied(value)
 
 
 _VALUE = r"(\\?[\"']?)([^\s\"'$|;&<>()\\`（），。；、]{4,200})"
@@ -118,26 +110,22 @@ _PIPED = lazy(
     r"(?:sudo\s+(?:-\w+\s+){0,3}-S|su\b|(?:sudo\s+)?(?:ch)?passwd|(?:docker|podman|helm)\b[^\n|;]{0,80}\blogin|kinit|cryptsetup"
     r"|[^\n|;]{0,120}(?:--password-stdin|--with-token|--stdin|--passphrase-fd)|gh\s+(?:auth|secret)))"
 )
-_COMPILED: dict[str, re.Pattern[str]] = {}
+_PATTERNS = {anchor: lazy(f"({before}){_VALUE}") for anchor, before in _COMMANDS.items()}
 
 
 def redact_commands(text: str, *, names_secret: bool) -> str:
     """Redact the passwords of commands. `names_secret`: the text may have a command without an option."""
     anchors = _COMMANDS if may_have_option(text) else _WITHOUT_OPTION if names_secret else ()
     for anchor in filter(text.__contains__, anchors):
-        if anchor not in _COMPILED:
-            _COMPILED[anchor] = re.compile(f"({_COMMANDS[anchor]}){_VALUE}")
-        text = _COMPILED[anchor].sub(_redact_argument, text)
+        text = _PATTERNS[anchor].sub(_redact_argument, text)
     if "|" in text and ("echo" in text or "printf" in text):
         text = _PIPED.sub(_redact_piped, text)
     return text
 
 
 def _redact_argument(found: re.Match[str]) -> str:
-    value = found[3]
-    if is_placeholder(value) or value.startswith("-"):
-        return found[0]
-    return f"{found[1]}{found[2]}{mark('password')}"
+    is_secret = not is_placeholder(found[3]) and not found[3].startswith("-")
+    return f"{found[1]}{found[2]}{mark('password')}" if is_secret else found[0]
 
 
 def _redact_piped(found: re.Match[str]) -> str:

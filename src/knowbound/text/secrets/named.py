@@ -104,8 +104,7 @@ def _value_of(text: str, lowered: str, name: re.Match[str]) -> NamedValue | None
     before = lowered[max(0, name.start() - _LONGEST_OWNER) : name.start()]
     match name[0]:
         case "authorization" | "bearer":
-            header = _header_value(text, name)
-            return NamedValue(*header) if header else None
+            return _header_value(text, name)
         case "login with" | "login:" | "log in as":
             return pair(text, name)
         case "mnemonic" | "seed words" | "seed phrase" | "recovery phrase" | "助记词":
@@ -210,18 +209,18 @@ _COOKIE = lazy(r"([\w.-]{1,60})=([^\s;,\"'\\]{8,2000})")
 _SESSION_COOKIE = lazy(r"sess|sid|token|auth|csrf|xsrf|jwt|remember|login|secret", re.IGNORECASE)
 
 
-def _header_value(text: str, name: re.Match[str]) -> tuple[int, int, str | None] | None:
-    """Return start, end and kind of the value of `Authorization: Basic …` or `Bearer …`; no kind if it is no secret."""
+def _header_value(text: str, name: re.Match[str]) -> NamedValue | None:
+    """Find the value of `Authorization: Basic …` or `Bearer …`; it has no kind if it is no secret."""
     found = (_BEARER if name[0] == "bearer" else _HEADER).match(text, name.end())
     if found is None:
         return None
     value, scheme = found["value"], (found.groupdict().get("scheme") or "bearer").lower()
     if parameter := _HEADER_PARAMETERS.search(text, found.start("value"), found.start("value") + 1500):
-        return (*parameter.span(2), "signature")
+        return NamedValue(*parameter.span(2), "signature")
     has_digit = any(map(str.isdigit, value))
     is_base64 = len(value) >= 12 and not value.islower() and not value[1:].islower() and not value.isupper()
     is_secret = (has_digit or (is_base64 and scheme in _SCHEMES)) and not is_placeholder(value) and not is_code(value)
-    return found.start("value"), found.end("value"), scheme[:20] if is_secret else None
+    return NamedValue(*found.span("value"), scheme[:20] if is_secret else None)
 
 
 def _redact_cookies(text: str, at: int) -> tuple[int, str]:
@@ -315,11 +314,11 @@ def pair(text: str, name: re.Match[str]) -> NamedValue | None:
     found = _PAIR.match(text, name.end())
     if found is None or not is_password(found["value"].rstrip("."), 8) or "//" in found[0]:
         return None
-    return NamedValue(found.start("value"), found.end("value"), "password")
+    return _matched(found, "password")
 
 
 def _matched(found: re.Match[str] | None, kind: str) -> NamedValue | None:
-    return NamedValue(found.start("value"), found.end("value"), kind) if found else None
+    return NamedValue(*found.span("value"), kind) if found else None
 
 
 def _given_directly(text: str, name: re.Match[str], kind: str) -> NamedValue | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
@@ -57,15 +57,13 @@ _SHAPES = (
 )
 
 
-def _redaction(shape: _Shape) -> Callable[[str], str]:
-    pattern = re.compile(shape.pattern, re.ASCII)
-    kind = mark(shape.kind)
-    return lambda text: pattern.sub(lambda found: kind if is_varied(found[0]) else found[0], text)
+def _marked(kind: str, found: re.Match[str]) -> str:
+    return mark(kind) if is_varied(found[0]) else found[0]
 
 
+_PATTERNS = {shape: lazy(shape.pattern, re.ASCII) for shape in _SHAPES}
 _RARE = [shape.anchor for shape in _SHAPES if len(shape.anchor) > 1]
 _WITHOUT_RARE = [shape for shape in _SHAPES if len(shape.anchor) <= 1]
-_REDACTIONS: dict[_Shape, Callable[[str], str]] = {}
 
 
 def redact_shapes(text: str, *, is_long: bool) -> str:
@@ -73,9 +71,7 @@ def redact_shapes(text: str, *, is_long: bool) -> str:
     longest = 0 if not is_long else 32 if _LONG_RUN.search(text) else 20
     for shape in _SHAPES if any(map(text.__contains__, _RARE)) else _WITHOUT_RARE:
         if shape.run <= longest and shape.anchor in text:
-            if shape not in _REDACTIONS:
-                _REDACTIONS[shape] = _redaction(shape)
-            text = _REDACTIONS[shape](text)
+            text = _PATTERNS[shape].sub(partial(_marked, shape.kind), text)
     return text
 
 
@@ -100,22 +96,15 @@ class _TokenRow:
 
     def __init__(self, kind: str, alphabet: str, fewest: int) -> None:
         self.kind, self.fewest = kind, fewest
-        self._alphabet = alphabet
+        self.pattern = lazy(rf"[{alphabet}]{{{fewest},}}+", re.ASCII)
+        line = rf"[{alphabet}]{{{_FEWEST},200}}+"
+        self.wrapped = lazy(rf"{line}(?:{_BREAK}{line}(?=[\s\"'`\\]|\Z)){{1,3}}", re.ASCII)
 
     def is_token(self, body: str) -> bool:
         """Report whether the text after the prefix makes a token."""
         if len(body) < self.fewest or not is_varied(body) or _EXAMPLE.search(body):
             return False
         return self.kind != "jwt" or "." in body
-
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        return re.compile(rf"[{self._alphabet}]{{{self.fewest},}}+", re.ASCII)
-
-    @cached_property
-    def wrapped(self) -> re.Pattern[str]:
-        line = rf"[{self._alphabet}]{{{_FEWEST},200}}+"
-        return re.compile(rf"{line}(?:{_BREAK}{line}(?=[\s\"'`\\]|\Z)){{1,3}}", re.ASCII)
 
 
 def _read_rows() -> dict[str, list[_TokenRow]]:

@@ -188,7 +188,6 @@ def _page(report: CalibrationReport) -> Page:
     return Page(
         verb="judge calibrate",
         title=f"Judge {report.judge}",
-        lead="",
         totals=(decision.verdict.capitalize(), ": ", data(report.judge), f" on {report.question}"),
         sections=(
             section("", "", listing([Entry(f"{why}.", place=prose(str(report.labels)))])),
@@ -275,7 +274,6 @@ def _turn_page(report: TurnCalibrationReport) -> Page:
     return Page(
         verb="judge calibrate",
         title=f"Judge {report.judge.judge}",
-        lead="",
         totals=(data(report.judge.judge), " on turns: ", *(states if isinstance(states, tuple) else (states,))),
         sections=(
             section("", "", listing(_gate_entries(report))),

@@ -331,8 +331,8 @@ def _lesson_entry(lesson: Lesson) -> Entry:
     seen = f"{translated(lesson.kind)} · {counted(lesson.sessions, 'session')}, {counted(lesson.cost.calls, 'call')}"
     checked: Line = ""
     if lesson.verified is not None:
-        at, quality = place_words(lesson.verified.path, lesson.verified.line), translated(lesson.verified.quality)
-        checked = say("{} in the tree", quality) if at == "." else (say("{} in ", quality), data(at))
+        found, quality = place_words(lesson.verified.path, lesson.verified.line), translated(lesson.verified.quality)
+        checked = say("{} in the tree", quality) if found == "." else (say("{} in ", quality), data(found))
     not_checked: Line = ("not verified: ", prose(lesson.unverified)) if lesson.unverified else ""
     first = lesson.evidence[0] if lesson.evidence else None
     place: Line = data(place_words(first.file or first.session, first.line)) if first else ""

@@ -171,8 +171,8 @@ class Page(Struct, frozen=True):
 
     verb: str
     title: str
-    lead: str
-    totals: Line
+    lead: str = ""
+    totals: Line = ""
     origin: tuple[Line, ...] = ()  # what it is about and where it comes from
     sections: tuple[Section, ...] = ()
     commands: tuple[tuple[str, str], ...] = ()  # what to run next, and why

@@ -105,7 +105,7 @@ def _topic_entry(topic: Topic, report: ObserveReport, *, shows_project: bool = F
     new = Span("new", Tone.PILL) if is_new(topic, report) else ""
     head = joined((Span(shortened(topic.title, _TITLE), Tone.TITLE), soft(topic.id), new))
     places = tuple(place_words(example.file, example.line) for example in topic.examples)
-    gap = next((at for at, signal in enumerate(report.inventory, 1) if signal.topic == topic.id), 0)
+    gap = next((number for number, signal in enumerate(report.inventory, 1) if signal.topic == topic.id), 0)
     link = Span("in the inventory", Tone.SOFT, f"gap-{gap}") if gap else ""
     cost = joined((cost_words(topic), endings_words(topic), _project(topic.project) if shows_project else ""))
     more = joined((Fold("where it was seen", places), link), " ")
@@ -119,8 +119,8 @@ def _topic_lines(topic: Topic) -> Iterator[Line]:
     if topic.correction:
         yield "the user: ", quote(shortened(topic.correction, _QUOTE))
     best = [answer for answer in topic.answer if answer.sessions == topic.answer[0].sessions]
-    for at, answer in enumerate(unique_files(best)[:_ANSWERS]):
-        yield "or: " if at else "answer: ", *answer_words(answer)
+    for number, answer in enumerate(unique_files(best)[:_ANSWERS]):
+        yield "or: " if number else "answer: ", *answer_words(answer)
     if topic.proposed is not None:
         yield "write: ", data(topic.proposed.text), " in ", data(topic.proposed.file)
 
@@ -196,8 +196,8 @@ def _topic_facts(topic: Topic) -> Iterator[tuple[str, Line]]:
         yield "Agent", quote(topic.said)
     if topic.correction:
         yield "User", quote(topic.correction)
-    for at, answer in enumerate(unique_files(topic.answer)):
-        yield "or" if at else "Answer", answer_words(answer)
+    for number, answer in enumerate(unique_files(topic.answer)):
+        yield "or" if number else "Answer", answer_words(answer)
     if topic.project:
         yield "Project", data(topic.project)
     if topic.last:

@@ -48,20 +48,6 @@ _MEASURED = (
 )
 _DAYS = 28
 _CONTRADICTION = "Tax is rounded half up for each line of an invoice, never for its total."
-_SAMPLES = """\
-- sample_id: place-an-order
-  prompt: Which request places an order?
-- sample_id: event-queue
-  prompt: Which events does the notifier get from the queue?
-- sample_id: sent-twice
-  prompt: Why were invoices sent twice in August?
-- sample_id: example-orders
-  prompt: How are the databases filled with example orders?
-- sample_id: templates
-  prompt: Where are the templates of the notifier?
-- sample_id: refund-limit
-  prompt: Who approves a refund above the limit?
-"""
 _WRITTEN_LATER = ("docs/notifier.md", "docs/orders-api.md")  # written between the two evaluations
 
 
@@ -108,30 +94,32 @@ def _invented_turns(items: Sequence[Item]) -> Iterator[QualityTurn]:
     """Yield the invented turns of the last four weeks; in the older half less of what is injected is of use."""
     today = datetime.now(UTC)
     for days_ago in range(_DAYS, 0, -1):
-        for at, (prompt, number, on_topic, used, contradicted) in enumerate(_MEASURED):
+        for number, (prompt, item_index, on_topic, used, contradicted) in enumerate(_MEASURED):
             # A contradiction is on two days only; of the others about a third is left out.
-            if (contradicted and days_ago not in (4, 11)) or (not contradicted and (days_ago + at) % 3 == 0):
+            if (contradicted and days_ago not in (4, 11)) or (not contradicted and (days_ago + number) % 3 == 0):
                 continue
-            is_old, item = days_ago > _DAYS // 2, items[number]
+            item, is_new = items[item_index], days_ago <= _DAYS // 2
             verdict = ItemVerdict(
-                item.id, on_topic and not (is_old and at == 0), used and not (is_old and at % 2 == 0), contradicted,
-                _CONTRADICTION if contradicted else "", judge="demo",
-            )  # fmt: skip
-            content = item.content
-            time = (today - timedelta(days=days_ago)).strftime(f"%Y-%m-%dT{9 + at:02}:10:00Z")
+                item.id,
+                on_topic=on_topic and (is_new or number != 0),
+                used=used and (is_new or number % 2 != 0),
+                contradicted=contradicted,
+                correction=_CONTRADICTION if contradicted else "",
+                judge="demo",
+            )
+            content, sha = item.content, item.content_sha
+            logged = LoggedItem(item.id, "sqlite", content, len(content), content_sha=sha, verdict=verdict)
+            time = (today - timedelta(days=days_ago)).strftime(f"%Y-%m-%dT{9 + number:02}:10:00Z")
             yield QualityTurn(
-                f"demo-{days_ago}", f"turn-{at}", time, "claude-code", user_prompt=prompt, judge="demo", scored_at=time,
-                injected_items=(LoggedItem(item.id, "sqlite", content, len(content), content_sha=item.content_sha,
-                                            verdict=verdict),),
-                injected_tokens=estimated_tokens(content), prompt_ms=21.0 + at, stop_ms=9.0,
+                f"demo-{days_ago}", f"turn-{number}", time, "claude-code", user_prompt=prompt, judge="demo",
+                scored_at=time, injected_items=(logged,), injected_tokens=estimated_tokens(content),
+                prompt_ms=21.0 + number, stop_ms=9.0,
             )  # fmt: skip
 
 
 def _evaluate_twice(settings: Settings) -> None:
     """Evaluate the test set twice: before and after two of the documents were written."""
-    path = settings.root / "eval-samples.yaml"
-    path.write_text(_SAMPLES, "utf-8")
-    plan = EvalPlan(load_samples(path, settings.root))
+    plan = EvalPlan(load_samples(settings.root / "eval-samples.yaml", settings.root))
     for name in _WRITTEN_LATER:
         (settings.root / name).unlink()
     evaluate(plan, settings)

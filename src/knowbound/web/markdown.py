@@ -53,11 +53,12 @@ def markdown_html(text: str, marks: Sequence[TextMark] = (), *, heading: int = 3
 
 def _with_marks(text: str, marks: Sequence[TextMark]) -> str:
     """Return the text with signs around each mark, which the parser leaves in place."""
-    parts, at = [], 0
+    parts, end = [], 0
     for number, mark in enumerate(marks):
-        parts += [text[at : mark.start], f"{_MARK_OPEN}{number}{_NUMBER_END}", text[mark.start : mark.end], _MARK_CLOSE]
-        at = mark.end
-    return "".join([*parts, text[at:]])
+        marked = text[mark.start : mark.end]
+        parts += [text[end : mark.start], f"{_MARK_OPEN}{number}{_NUMBER_END}", marked, _MARK_CLOSE]
+        end = mark.end
+    return "".join([*parts, text[end:]])
 
 
 class _Writer:
@@ -115,16 +116,16 @@ class _Writer:
 
     def _text(self, text: str, within: Callable[[str], str] = str) -> str:
         """Return a text with its marks; each piece of a mark is wrapped alone."""
-        pieces, at = [], 0
+        pieces, end = [], 0
         for mark in [*_MARK.finditer(text), None]:
-            piece = escape(printable(text[at : mark.start() if mark else len(text)]))
+            piece = escape(printable(text[end : mark.start() if mark else len(text)]))
             if piece:
                 open_mark = self._open
                 pieces.append(f"{open_mark.opening}{within(piece)}{open_mark.closing}" if open_mark else within(piece))
             if mark is None:
                 break
             self._open = self._marks[int(mark[1])] if mark[1] else None
-            at = mark.end()
+            end = mark.end()
         return "".join(pieces)
 
 

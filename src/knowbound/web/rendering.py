@@ -23,7 +23,7 @@ from knowbound.language import catalogue, language, say, translated
 from knowbound.report.formats import in_language
 from knowbound.report.formats.html import interval_svg, line_html, section_html, share_svg
 from knowbound.report.formats.plain import plain, printable
-from knowbound.report.sections import Figure, Section
+from knowbound.report.sections import Figure
 from knowbound.stats.printing import percent
 from knowbound.text.printable import counted, shorten
 from knowbound.web.access import Access
@@ -45,7 +45,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals.update(t=translated, say=say, counted=counted, bar=bar_html, interval=interval_html)
+    templates.globals.update(t=translated, say=say, counted=counted, bar=bar, interval=interval)
     templates.filters.update(
         answer=lambda shown: Markup(markdown_html(shown.answer, shown.marks)),
         diff=diff_html,
@@ -56,7 +56,9 @@ def environment() -> Environment:
         number=lambda number: f"{number:,}",
         percent=percent,
         plain=lambda text, most=300: shorten(plain(text), most),
-        sections=sections_html,
+        sections=lambda sections: Markup(
+            "".join(section_html(in_language(section)) for section in sections if not section.is_empty)
+        ),
         text=_shown_text,
     )
     return templates
@@ -75,17 +77,12 @@ def rendered(template: str, studio: Studio, page: StudioPage | None, values: Map
     return environment().get_template(template).render({**nobody, **about, **values})
 
 
-def sections_html(sections: tuple[Section, ...]) -> Markup:
-    """Return sections as the HTML reports show them."""
-    return Markup("".join(section_html(in_language(section)) for section in sections if not section.is_empty))
-
-
-def bar_html(share: float | None, scale: float = 1.0, tone: str = "") -> Markup:
+def bar(share: float | None, scale: float = 1.0, tone: str = "") -> Markup:
     """Return a bar for a share of the scale; nothing for an unknown share."""
     return Markup("" if share is None else share_svg(share / scale, tone))
 
 
-def interval_html(figure: Figure) -> Markup:
+def interval(figure: Figure) -> Markup:
     """Return a figure's value and interval on a line from 0 to 1."""
     return Markup(interval_svg(*figure.drawn, figure.limits) if figure.drawn else "")
 

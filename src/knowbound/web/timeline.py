@@ -167,8 +167,8 @@ def _groups(
         by_step.setdefault(id(entry.step), []).append(entry)
     pieces: list[tuple[str, object]] = []
     for step in steps:
-        own = () if step.agent_id else step.said
-        texts = [words.text for words in own if words.text.strip() and words.line != answer_line]
+        said = () if step.agent_id else step.said
+        texts = [words.text for words in said if words.text.strip() and words.line != answer_line]
         pieces += [("said", text) for text in texts]
         pieces += [(_group_kind(entry.call), entry) for entry in by_step.get(id(step), ())]
     for kind, group in groupby(pieces, key=lambda piece: piece[0]):
@@ -183,11 +183,11 @@ def _groups(
 def _shown_call(entry: _NumberedCall, claims: Sequence[ShownClaim], asked: int, folder: str) -> ShownCall:
     """Return a call as the page shows it, its output around the first quotation of its claims."""
     number, call, step = entry
-    own = [claim for claim in claims if claim.call == number]
+    claims_of_call = [claim for claim in claims if claim.call == number]
     code, text = split_exit_code(call.text) if call.kind is ToolKind.SHELL else (None, call.text)
     runs = runs_of(call, number) if call.kind is ToolKind.SHELL else []
     is_bare = call.kind is ToolKind.EDIT and not call.failed  # its diff says all
-    before, quoted, after, cut = ("", "", "", False) if is_bare else _output(text, own)
+    before, quoted, after, cut = ("", "", "", False) if is_bare else _output(text, claims_of_call)
     ended = f"exit {code}" if code is not None else ("failed" if call.failed else "")
     return ShownCall(
         number=number,
@@ -206,7 +206,7 @@ def _shown_call(entry: _NumberedCall, claims: Sequence[ShownClaim], asked: int, 
         quoted=quoted,
         after=after,
         cut=cut,
-        claims=tuple(claim.number for claim in own),
+        claims=tuple(claim.number for claim in claims_of_call),
         is_asked=number == asked,
         agent=step.agent_id,
     )

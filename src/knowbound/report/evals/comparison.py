@@ -317,7 +317,7 @@ def trend_page(trend: Trend, version: str) -> Page:
         origin=((f"Newest evaluation: {newest.id}, {newest.made}, commit ", data(by_sample.commit_words(newest))),),
         sections=(
             section("Newest figures", "figures", Mark(newest.watermark), shown, reading(newest.gap)),
-            *(_panel(panel, f"chart-{at}", newest.watermark) for at, panel in enumerate(trend.panels, 1)),
+            *(_panel(panel, f"chart-{number}", newest.watermark) for number, panel in enumerate(trend.panels, 1)),
             _evaluations(trend),
         ),
         commands=NEXT_COMMANDS if has_comparable else NEXT_COMMANDS[:1],

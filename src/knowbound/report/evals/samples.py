@@ -120,8 +120,8 @@ def sample_rows(evaluation: Evaluation) -> list[SampleRow]:
     for run in evaluation.runs:
         runs.setdefault(run.sample, []).append(run)
     return [
-        SampleRow(sample, tuple(sorted(own, key=lambda run: run.repeat)), f"sample-{number}")
-        for number, (sample, own) in enumerate(runs.items(), 1)
+        SampleRow(sample, tuple(sorted(of_sample, key=lambda run: run.repeat)), f"sample-{number}")
+        for number, (sample, of_sample) in enumerate(runs.items(), 1)
     ]
 
 

@@ -171,7 +171,8 @@ def trend_svg(panel: Panel, style: str = "") -> str:
     """The chart of one samples file, for a page."""
     panel = made_plain(panel)
     step = (_PLOT.right - _PLOT.left) / len(panel.rows)
-    placed = [ChartPoint(_PLOT.left + (at + 0.5) * step, row.head.gap.rate, row) for at, row in enumerate(panel.rows)]
+    middles = [_PLOT.left + (index + 0.5) * step for index in range(len(panel.rows))]
+    placed = [ChartPoint(x, row.head.gap.rate, row) for x, row in zip(middles, panel.rows, strict=True)]
     lines = list(runs(placed, breaks=lambda row: row.breaks))
     # For screen readers; the table has the details.
     summary = f"{_panel_name(panel)}: {' '.join(series.words for series in panel.series)}"
@@ -255,14 +256,14 @@ def _breaks(placed: Sequence[_Evaluation]) -> Iterator[str]:
             continue
         x = (before.x + after.x) / 2
         old, new = (point.shown.head.watermark.sha256_8 for point in (before, after))
-        at = min(x, WIDTH - _HASH)  # where the hashes are
-        row = next((row for row, taken in enumerate(free) if at - _HASH >= taken), None)
+        middle = min(x, WIDTH - _HASH)  # where the hashes are
+        row = next((row for row, end in enumerate(free) if middle - _HASH >= end), None)
         names = ""
         if row is not None:
-            free[row] = at + _HASH
+            free[row] = middle + _HASH
             y = _PLOT.top - 8 - 15 * row
-            names = text(at - 6, y, old, size=11, fill="red", anchor="end", mono=True)
-            names += text(at + 6, y, new, size=11, fill="red", mono=True)
+            names = text(middle - 6, y, old, size=11, fill="red", anchor="end", mono=True)
+            names += text(middle + 6, y, new, size=11, fill="red", mono=True)
         changed = f"The test set changed: {old} → {new}. Rates on both sides cannot be compared."
         yield _titled(changed, stroke(x, _PLOT.top - 20, x, _PLOT.bottom, "red", "4 3") + names)
 
@@ -289,12 +290,12 @@ def _story(placed: Sequence[_Evaluation]) -> Iterator[str]:
     """Yield what was added, at its mark: the file, or the subject of the first commit; counted from the newest."""
     room = WIDTH - 2.0
     step = (_PLOT.right - _PLOT.left) / len(placed)
-    for at in range(len(placed) - 1, -1, -1):
-        words = _added(placed[at].shown, is_first=at == 0)
-        most = int(max(step, _STORY) / _CHARACTER) - 1
+    most = int(max(step, _STORY) / _CHARACTER) - 1
+    for point in reversed(placed):
+        words = _added(point.shown, is_first=point is placed[0])
         words = words if len(words) <= most else words[: most - 1] + "…"
         half = len(words) * _CHARACTER / 2 + 2
-        x = min(max(placed[at].x, half + 2), WIDTH - half - 2)
+        x = min(max(point.x, half + 2), WIDTH - half - 2)
         if not words or x + half > room:
             continue
         room = x - half
@@ -368,23 +369,23 @@ def _tooltip(row: TrendRow) -> str:
 
 def _values(placed: Sequence[_Evaluation], lines: Sequence[Sequence[_Evaluation]]) -> Iterator[str]:
     """Rates beside their points: the ends of every line first, then what still finds room."""
-    ends = [(run, at) for run in reversed(lines) for at in (len(run) - 1, 0)]
-    others = [(run, at) for run in lines for at in range(len(run))] if len(placed) <= _WHISKERS else []
-    taken = [(point.x, _PLOT.bottom - 8) for point in placed if point.rate.value is None]
-    for run, at in (*ends, *others):
-        point = run[at]
+    ends = [(run, index) for run in reversed(lines) for index in (len(run) - 1, 0)]
+    others = [(run, index) for run in lines for index in range(len(run))] if len(placed) <= _WHISKERS else []
+    labels = [(point.x, _PLOT.bottom - 8) for point in placed if point.rate.value is None]
+    for run, index in (*ends, *others):
+        point = run[index]
         x = min(max(point.x, _PLOT.left + 20), _PLOT.right - 18)
-        y = _PLOT.y(point.share) + (24 if _belongs_below(run, at) else -12)
-        if any(abs(x - other_x) < 46 and abs(y - other_y) < 16 for other_x, other_y in taken):  # the room of a label
+        y = _PLOT.y(point.share) + (24 if _belongs_below(run, index) else -12)
+        if any(abs(x - other_x) < 46 and abs(y - other_y) < 16 for other_x, other_y in labels):  # the room of a label
             continue
-        taken.append((x, y))
+        labels.append((x, y))
         yield text(x, y, percent(point.rate.value), size=13, weight=650, fill="ink", anchor="middle", halo=True)
 
 
-def _belongs_below(run: Sequence[_Evaluation], at: int) -> bool:
+def _belongs_below(run: Sequence[_Evaluation], index: int) -> bool:
     """Report whether a label belongs below its point: in a valley, where the line passes above, and at the top."""
-    share = run[at].share
-    is_valley = 0 < at < len(run) - 1 and all(run[near].share > share for near in (at - 1, at + 1))
+    share = run[index].share
+    is_valley = 0 < index < len(run) - 1 and all(run[neighbour].share > share for neighbour in (index - 1, index + 1))
     return share > 0.95 or (is_valley and share > 0.12)  # near the axis there is no room below
 
 
@@ -450,10 +451,10 @@ def _placed(chart: MetricChart, plot: Plot) -> Iterator[_Window]:
 
 def _dates(points: Sequence[_Window], plot: Plot) -> Iterator[str]:
     """Label the first and the last day, and days between them where there are more."""
-    steps = min(_DATES, len(points))
-    for at in range(steps):
-        point = points[round(at * (len(points) - 1) / max(1, steps - 1))]
-        anchor = "middle" if len(points) == 1 else "start" if at == 0 else "end" if at == steps - 1 else "middle"
+    labels, last = min(_DATES, len(points)), len(points) - 1
+    for number in range(labels):
+        point = points[round(number * last / max(1, labels - 1))]
+        anchor = "middle" if last == 0 else {0: "start", labels - 1: "end"}.get(number, "middle")
         yield text(point.x, plot.bottom + 18, point.shown.date, size=11, fill="soft", anchor=anchor)
 
 

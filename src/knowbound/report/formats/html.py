@@ -265,7 +265,7 @@ def _choices(choices: dict[str, Counter[tuple[str, str]]]) -> Iterator[str]:
 
 def interval_svg(low: float, value: float, high: float, marks: Iterable[float] = ()) -> str:
     """A share on a line from 0 to 1, with its interval; `marks` are limits to read it against."""
-    ticks = "".join(f'<line class="tick" x1="{_x(at)}" x2="{_x(at)}" y1="1" y2="15"/>' for at in marks)
+    ticks = "".join(f'<line class="tick" x1="{_x(limit)}" x2="{_x(limit)}" y1="1" y2="15"/>' for limit in marks)
     return _drawing(
         "interval",
         16,

@@ -80,8 +80,8 @@ def _section(section: Section) -> Iterator[str]:
 
 
 def _parts(parts: Iterable[Part], most: int = 0) -> Iterator[str]:
-    for at, part in enumerate(parts):
-        if at:
+    for number, part in enumerate(parts):
+        if number:
             yield ""
         yield from _part(part, most)
 

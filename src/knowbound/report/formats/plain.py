@@ -122,11 +122,11 @@ def shorten(text: str, width: int) -> str:
 
 def _head(text: str, width: int) -> str:
     """Return the start of the text that fits into so many columns."""
-    taken = 0
-    for at, character in enumerate(text):
-        taken += _cells_of(character)
-        if taken > width:
-            return text[:at]
+    columns = 0
+    for index, character in enumerate(text):
+        columns += _cells_of(character)
+        if columns > width:
+            return text[:index]
     return text
 
 
@@ -162,8 +162,8 @@ def bar(value: float, width: int) -> str:
 
 def interval_bar(low: float, value: float, high: float, width: int) -> str:
     """A share and its interval on a line from 0 to 1."""
-    at_low, at, at_high = (min(int(share * width), width - 1) for share in (low, value, high))
+    start, middle, end = (min(int(share * width), width - 1) for share in (low, value, high))
     line = ["┈"] * width
-    line[at_low : at_high + 1] = ["─"] * (at_high - at_low + 1)
-    line[at_low], line[at_high], line[at] = "├", "┤", "●"
+    line[start : end + 1] = ["─"] * (end - start + 1)
+    line[start], line[end], line[middle] = "├", "┤", "●"
     return "".join(line)

@@ -148,8 +148,8 @@ class _Terminal:
     def _hanging(self, start: str, line: Line, below: int = 0) -> Iterator[str]:
         """Yield wrapped lines: the first line after `start`, the next lines indented below it."""
         indent = " " * (below or len(start))
-        for at, row in enumerate(_Terminal(self.width - len(indent), self._colour)._wrapped(line)):
-            yield (start if at == 0 else indent) + row
+        for number, row in enumerate(_Terminal(self.width - len(indent), self._colour)._wrapped(line)):
+            yield (start if number == 0 else indent) + row
 
     def _wrapped(self, line: Line, tone: str = "", most: int = _MOST_LINES) -> Iterator[str]:
         """Yield a text in lines; without a space it stays whole. Tones inside it are kept if one line holds it."""
@@ -166,17 +166,17 @@ class _Terminal:
         """Yield the heads and the rows of a table; a long last cell is wrapped, other cells are cut."""
         rows, columns = part.rows[: part.shown], part.columns
         texts = [[column.name for column in columns], *([words(cell) for cell in row.cells] for row in rows)]
-        kept, widths = self._fitting_columns(columns, texts)
+        kept, widths = self._fitting_columns(columns, texts)  # indices of the columns that are shown
         *others, last = kept
-        if any(columns[at].name for at in kept):
-            heads = (pad(texts[0][at], widths[at], right=columns[at].right) for at in kept)
+        if any(columns[index].name for index in kept):
+            heads = (pad(texts[0][index], widths[index], right=columns[index].right) for index in kept)
             yield self._paint(_GAP.join(heads).rstrip(), Tone.SOFT)
         for row, shown in zip(rows, texts[1:], strict=True):
             end, *below = wrap(shown[last], widths[last], _MOST_LINES)
-            line = [self._cell(row.cells[at], shown[at], widths[at]) for at in others]
+            line = [self._cell(row.cells[index], shown[index], widths[index]) for index in others]
             fits = not below and end == shown[last]
             line.append(self._cell(row.cells[last], end, widths[last]) if fits else end)
-            padded = (self._padded(cell, widths[at], columns[at]) for cell, at in zip(line, kept, strict=True))
+            padded = (self._padded(cell, widths[index], columns[index]) for cell, index in zip(line, kept, strict=True))
             yield _GAP.join(padded).rstrip()
             yield from (" " * (_total(widths, others) + len(_GAP)) + more for more in below)
         if left := len(part.rows) - len(rows):
@@ -186,12 +186,12 @@ class _Terminal:
         """Return the shown columns, and the width of every column: drops optional ones, then narrows the widest."""
         kept, widths = list(range(len(columns))), [max(map(cells, column)) for column in zip(*texts, strict=True)]
         narrowed = [*widths[:-1], min(widths[-1], _NARROW_LAST)]
-        while _total(narrowed, kept) > self.width and any(columns[at].optional for at in kept):
-            kept.remove(max(kept, key=lambda at: columns[at].optional))
+        while _total(narrowed, kept) > self.width and any(columns[index].optional for index in kept):
+            kept.remove(max(kept, key=lambda index: columns[index].optional))
         *others, last = kept
-        narrow = ((at, _NARROW_CELL) for at in sorted(others, key=lambda at: -widths[at]))
-        for at, least in ((last, _NARROW_LAST), *narrow, (last, _NARROW_CELL)):
-            widths[at] -= max(0, min(_total(widths, kept) - self.width, widths[at] - least))
+        narrow = ((index, _NARROW_CELL) for index in sorted(others, key=lambda index: -widths[index]))
+        for index, least in ((last, _NARROW_LAST), *narrow, (last, _NARROW_CELL)):
+            widths[index] -= max(0, min(_total(widths, kept) - self.width, widths[index] - least))
         return kept, widths
 
     def _cell(self, cell: Line, text: str, width: int) -> str:
@@ -211,7 +211,7 @@ class _Terminal:
 
 def _total(widths: Sequence[int], columns: Sequence[int]) -> int:
     """Return the width of these columns with the gaps between them."""
-    return sum(widths[at] for at in columns) + len(_GAP) * (len(columns) - 1)
+    return sum(widths[index] for index in columns) + len(_GAP) * (len(columns) - 1)
 
 
 _STEP = 0.05  # the share that one line of the chart covers

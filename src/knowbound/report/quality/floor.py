@@ -48,7 +48,6 @@ def _page(report: FloorReport) -> Page:
     return Page(
         verb="quality calibrate",
         title="The relevance floor",
-        lead="",
         totals=_verdict(found),
         origin=((data(report.path), mark),),
         sections=(

@@ -149,7 +149,6 @@ def _page(status: RolloutStatus) -> Page:
     return Page(
         verb="quality rollout",
         title="The rollout of measured ranking",
-        lead="",
         totals=_verdict(status),
         sections=(
             section("Legs", "", table("|leg|", legs)),

@@ -369,7 +369,7 @@ def repaired(wrong: CheckedStatement, instead: str) -> CheckedStatement:
         old, new = (posixpath.basename(path.rstrip("/")) for path in (old, new))  # a row has only the last part
     if not instead and wrong.since and _is_only_about(wrong.statement, named):
         return replace(wrong, repair="")
-    if not instead or old not in text:
+    if not instead or not old or old not in text:
         return wrong
     return replace(wrong, repair=text.replace(old, new), swap=(old, new))
 

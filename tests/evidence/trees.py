@@ -26,16 +26,22 @@ FILES = {
     "pool/uses.py": (
         "from pool.pool import ConnectionPool\n\n\n"
         "def serve():\n    pool = ConnectionPool()\n    pool.lend(3)\n    pool.lend(4)\n    return pool\n\n\n"
-        'def _main():\n    print("Pool is full, try again")\n    return [ConnectionPool(), ConnectionPool(), ConnectionPool()]\n'
+        'def _main():\n    print("Pool is full, try again")\n'
+        "    return [ConnectionPool(), ConnectionPool(), ConnectionPool()]\n"
     ),
-    "pool/options.py": 'def parse(parser):\n    # --dry-run is old\n    parser.add_argument("--dry-run", help="dry run")\n',
+    "pool/options.py": (
+        'def parse(parser):\n    # --dry-run is old\n    parser.add_argument("--dry-run", help="dry run")\n'
+    ),
     "pool/__init__.py": "",
     "pool/retry_budget.py": "BUDGET = 5\n\n\ndef spend(retry):\n    budget = BUDGET - retry\n    return budget\n",
     "web/queue.js": (
         "export class Queue {\n  push(item) {\n    return this.items.push(item);\n  }\n}\n"
         "export function drainQueue(queue) {\n  return queue.items;\n}\n"
     ),
-    "tests/test_pool.py": "from pool.pool import ConnectionPool\n\n\ndef test_it():\n    replay_journal = ConnectionPool()\n    only_here()\n",
+    "tests/test_pool.py": (
+        "from pool.pool import ConnectionPool\n\n\n"
+        "def test_it():\n    replay_journal = ConnectionPool()\n    only_here()\n"
+    ),
     "docs/pool.md": (
         "# Pool\n\nThe pool lends connections. It closes idle ones after 30 seconds.\n\n"
         "## Retry budget\n\n- A retry costs one of five.\n- See [more](more.md)\n\n"

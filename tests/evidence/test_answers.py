@@ -43,9 +43,8 @@ def answered(found: Investigation) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
+def test_a_question_is_answered_by_rules_or_says_what_is_missing(root: Path) -> None:
+    cases: list[tuple[str, list[str]]] = [
         (
             "Where is ConnectionPool?",
             [
@@ -622,10 +621,9 @@ def answered(found: Investigation) -> list[str]:
                 "grep 'nobody_here' → FileSearch none, 0 found (no match)",
             ],
         ),
-    ],
-)
-def test_a_question_is_answered_by_rules_or_says_what_is_missing(root: Path, question: str, answer: list[str]) -> None:
-    assert answered(investigate(question, root, producers=TOOLS)) == answer
+    ]
+    for question, answer in cases:
+        assert answered(investigate(question, root, producers=TOOLS)) == answer, question
 
 
 @pytest.mark.parametrize(
@@ -830,9 +828,8 @@ def test_collecting_stops_at_the_number_of_calls(root: Path, calls: int, answer:
     assert answered(investigate("Where is ConnectionPool?", root, calls=calls, producers=TOOLS)) == answer
 
 
-@pytest.mark.parametrize(
-    ("question", "script", "answer"),
-    [
+def test_what_a_model_quotes_is_verified_and_graded(root: Path) -> None:
+    cases: list[tuple[str, list[object], list[str]]] = [
         (
             "How are idle connections closed?",
             [
@@ -1264,12 +1261,9 @@ def test_collecting_stops_at_the_number_of_calls(root: Path, calls: int, answer:
                 "model 'shop' → FileContent strong, 1 found (read, and quoted from README.md:3)",
             ],
         ),
-    ],
-)
-def test_what_a_model_quotes_is_verified_and_graded(
-    root: Path, question: str, script: list[object], answer: list[str]
-) -> None:
-    assert answered(investigate(question, root, asker=Script(*script), producers=TOOLS)) == answer
+    ]
+    for question, script, answer in cases:
+        assert answered(investigate(question, root, asker=Script(*script), producers=TOOLS)) == answer, question
 
 
 @pytest.mark.parametrize(

@@ -78,9 +78,8 @@ def outcome(
     return [head, *places, *programs.ran]
 
 
-@pytest.mark.parametrize(
-    ("system", "files", "outputs", "named", "is_test", "lines"),
-    [
+def test_a_system_runs_its_programs_and_reads_what_they_print(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    cases: list[tuple[System, Files, Outputs, str, bool, list[str]]] = [
         (
             Cargo(),
             {"Cargo.toml": "x", "src/lib.rs": "x"},
@@ -1365,24 +1364,13 @@ def outcome(
             False,
             ["unable: make could not be started", "make"],
         ),
-    ],
-)
-def test_a_system_runs_its_programs_and_reads_what_they_print(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    system: System,
-    files: Files,
-    outputs: Outputs,
-    named: str,
-    is_test: bool,
-    lines: list[str],
-) -> None:
-    assert outcome(system, files, outputs, named, monkeypatch, tmp_path, test=is_test) == lines
+    ]
+    for system, files, outputs, named, is_test, lines in cases:
+        assert outcome(system, files, outputs, named, monkeypatch, tmp_path, test=is_test) == lines, system
 
 
-@pytest.mark.parametrize(
-    ("built", "named", "quality", "note"),
-    [
+def test_a_build_is_as_good_as_what_it_made() -> None:
+    cases: list[tuple[Built, str, str, str]] = [
         (Built("make", "make", False), "", "moderate", "fails, without a reason"),
         (Built("make", "make", False, says="x"), "", "strong", "fails: x"),
         (Built("make", "make", True), "", "weak", "make had nothing to build"),
@@ -1397,15 +1385,13 @@ def test_a_system_runs_its_programs_and_reads_what_they_print(
             "strong",
             "make builds a, b, c and 1 more (4 targets)",
         ),
-    ],
-)
-def test_a_build_is_as_good_as_what_it_made(built: Built, named: str, quality: str, note: str) -> None:
-    assert grade_build(built, named) == (quality, note)
+    ]
+    for built, named, quality, note in cases:
+        assert grade_build(built, named) == (quality, note), built
 
 
-@pytest.mark.parametrize(
-    ("tested", "named", "quality", "note"),
-    [
+def test_tests_are_as_good_as_what_ran() -> None:
+    cases: list[tuple[Tested, str, str, str]] = [
         (Tested("t", "t all", True, None), "", "moderate", "t all passes, but does not say how many tests ran"),
         (Tested("t", "t all", False, None), "", "moderate", "fails: t all, but does not say which tests"),
         (Tested("t", "t all", False, None, says="x"), "", "moderate", "fails: x, but does not say which tests"),
@@ -1439,15 +1425,13 @@ def test_a_build_is_as_good_as_what_it_made(built: Built, named: str, quality: s
             "fails: 1 of 2 tests, but none is known to be of 'a'",
         ),
         (Tested("t", "t all", True, OutcomeCounts(1, 1, 0), has_named=True), "a", "strong", "fails: 1 of 2 tests"),
-    ],
-)
-def test_tests_are_as_good_as_what_ran(tested: Tested, named: str, quality: str, note: str) -> None:
-    assert grade_tests(tested, named) == (quality, note)
+    ]
+    for tested, named, quality, note in cases:
+        assert grade_tests(tested, named) == (quality, note), tested
 
 
-@pytest.mark.parametrize(
-    ("text", "counts"),
-    [
+def test_the_tests_of_every_runner_are_added() -> None:
+    cases: list[tuple[str, tuple[int, ...] | None]] = [
         ("", None),
         ("3 passed, 1 failed, 2 skipped in 1s", (3, 1, 2)),
         ("--- PASS: A (0.0s)\n    --- FAIL: B\n--- SKIP: C", (1, 1, 1)),
@@ -1463,15 +1447,13 @@ def test_tests_are_as_good_as_what_ran(tested: Tested, named: str, quality: str,
         ("1..1\nok 1\n# pass 1\n", None),
         ("1..0\n", (0, 0, 0)),
         ("2 passed in 1s\n[  PASSED  ] 3 tests.\n", (5, 0, 0)),
-    ],
-)
-def test_the_tests_of_every_runner_are_added(text: str, counts: tuple[int, ...] | None) -> None:
-    assert read_counts(text) == counts
+    ]
+    for text, counts in cases:
+        assert read_counts(text) == counts, text
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
+def test_the_first_line_with_an_error_is_shown_else_the_last() -> None:
+    cases: list[tuple[str, str]] = [
         ("", ""),
         ("one\ntwo\n", "two"),
         ("one\nan Error: x\ntwo", "an Error: x"),
@@ -1479,7 +1461,6 @@ def test_the_tests_of_every_runner_are_added(text: str, counts: tuple[int, ...] 
         ("make: *** x\n", "make: *** x"),
         ("  \n", ""),
         ("npm ERR! x\nlast", "npm ERR! x"),
-    ],
-)
-def test_the_first_line_with_an_error_is_shown_else_the_last(text: str, line: str) -> None:
-    assert first_error(text) == line
+    ]
+    for text, line in cases:
+        assert first_error(text) == line, text

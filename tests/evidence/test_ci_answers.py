@@ -74,7 +74,7 @@ def view(
     return {"conclusion": end, "status": status, "workflowName": "Tests", "jobs": jobs}
 
 
-JOBS = [
+JOBS: list[dict[str, Any]] = [
     {"name": "lint", "conclusion": "success", "steps": [{"name": "ruff", "conclusion": "success"}]},
     {
         "name": "unit",
@@ -103,9 +103,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return plant(tmp_path_factory.mktemp("ci"), WORKFLOWS)
 
 
-@pytest.mark.parametrize(
-    ("runs", "question", "intent", "evidence"),
-    [
+def test_a_list_of_runs_is_graded(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    cases: list[tuple[list[Any], str, Intent, list[str]]] = [
         (
             [],
             "Is CI green?",
@@ -289,17 +288,13 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "https://gh/3:0 Tests",
             ],
         ),
-    ],
-)
-def test_a_list_of_runs_is_graded(
-    monkeypatch: pytest.MonkeyPatch, root: Path, runs: list[Any], question: str, intent: Intent, evidence: list[str]
-) -> None:
-    assert found(RunList(), Gh(runs), question, root, monkeypatch, intent) == evidence
+    ]
+    for runs, question, intent, evidence in cases:
+        assert found(RunList(), Gh(runs), question, root, monkeypatch, intent) == evidence, runs
 
 
-@pytest.mark.parametrize(
-    ("runs", "shown", "log", "question", "intent", "evidence"),
-    [
+def test_a_run_is_looked_at(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    cases: list[tuple[list[Any], dict[str, Any] | None, str, str, Intent, list[str]]] = [
         (
             [],
             None,
@@ -562,24 +557,13 @@ def test_a_list_of_runs_is_graded(
                 "gh run view none: 0 found, 0 exact; no finished run of the workflow asked for",
             ],
         ),
-    ],
-)
-def test_a_run_is_looked_at(
-    monkeypatch: pytest.MonkeyPatch,
-    root: Path,
-    runs: list[Any],
-    shown: dict[str, Any] | None,
-    log: str,
-    question: str,
-    intent: Intent,
-    evidence: list[str],
-) -> None:
-    assert found(RunView(), Gh(runs, shown, log), question, root, monkeypatch, intent) == evidence
+    ]
+    for runs, shown, log, question, intent, evidence in cases:
+        assert found(RunView(), Gh(runs, shown, log), question, root, monkeypatch, intent) == evidence, runs
 
 
-@pytest.mark.parametrize(
-    ("ran", "note"),
-    [
+def test_what_keeps_gh_from_answering_is_a_reason(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    cases: list[tuple[Ran, str]] = [
         (Ran(None, b"", b"", missing=True), "gh run list none: 0 found, 0 exact; gh (the GitHub CLI) is not installed"),
         (Ran(None, b"", b"", timed_out=True), "gh run list none: 0 found, 0 exact; gh did not answer in time"),
         (Ran(None, b"", b"", cut=True), "gh run list none: 0 found, 0 exact; gh printed more than 8,000,000 bytes"),
@@ -602,21 +586,17 @@ def test_a_run_is_looked_at(
         (Ran(1, b"", b""), "gh run list none: 0 found, 0 exact; gh cannot say: it gives no reason"),
         (Ran(0, b"{", b""), "gh run list none: 0 found, 0 exact; gh run list did not print what it should"),
         (Ran(0, b"{}", b""), "gh run list none: 0 found, 0 exact; gh run list did not print what it should"),
-    ],
-)
-def test_what_keeps_gh_from_answering_is_a_reason(
-    monkeypatch: pytest.MonkeyPatch, root: Path, ran: Ran, note: str
-) -> None:
-    for tool in (RunList(), RunView()):
-        assert (
-            found(tool, Gh([], ran=ran), "Is CI green?", root, monkeypatch)[1].partition(" none: ")[2]
-            == note.partition(" none: ")[2]
-        )
+    ]
+    for ran, note in cases:
+        for tool in (RunList(), RunView()):
+            assert (
+                found(tool, Gh([], ran=ran), "Is CI green?", root, monkeypatch)[1].partition(" none: ")[2]
+                == note.partition(" none: ")[2]
+            )
 
 
-@pytest.mark.parametrize(
-    ("question", "names", "asked"),
-    [
+def test_a_question_asks_for_workflows_by_name() -> None:
+    cases: list[tuple[str, list[str], list[str] | None]] = [
         ("Why does the Tests workflow fail?", ["Tests", "Docs build"], ["Tests"]),
         ("Is Docs build green?", ["Build", "Docs build", "Build"], ["Docs build"]),
         ("Is nightly tests green?", ["Docs"], None),
@@ -628,25 +608,22 @@ def test_what_keeps_gh_from_answering_is_a_reason(
         ("Is the failing workflow ok?", ["Tests"], None),
         ("Are deploy workflows ok?", ["Tests"], []),
         ("", [], None),
-    ],
-)
-def test_a_question_asks_for_workflows_by_name(question: str, names: list[str], asked: list[str] | None) -> None:
-    assert asked_workflows(question, names) == asked
+    ]
+    for question, names, asked in cases:
+        assert asked_workflows(question, names) == asked, question
 
 
-@pytest.mark.parametrize(
-    ("question", "path"),
-    [
+def test_a_failing_pipeline_is_defined_in_its_workflow(root: Path) -> None:
+    cases: list[tuple[str, str]] = [
         ("Why does Tests fail?", ".github/workflows/tests.yml"),
         ("Why does CI fail?", ".github/workflows/"),
         ("Why does docs fail?", ".github/workflows/docs.yaml"),
         ("Why do tests and docs build fail?", ".github/workflows/docs.yaml"),
         ("Why does Deploy #1 fail?", ".github/workflows/quoted.yml"),
         ("Why does nameless fail?", ".github/workflows/nameless.yml"),
-    ],
-)
-def test_a_failing_pipeline_is_defined_in_its_workflow(root: Path, question: str, path: str) -> None:
-    assert definition_of_pipeline(question, Context(root)) == path
+    ]
+    for question, path in cases:
+        assert definition_of_pipeline(question, Context(root)) == path, question
 
 
 def test_workflows_are_matched_by_the_name_of_their_file_too() -> None:

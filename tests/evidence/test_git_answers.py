@@ -52,9 +52,8 @@ def history(**more: Any) -> FakeGit:
 TAGS = ("v1.0", "v1.1", "v2.0rc1", "v2.0", "shop-3.1", "shop-3.1-beta2", "4.0rc2")
 
 
-@pytest.mark.parametrize(
-    ("question", "evidence"),
-    [
+def test_a_history_answers_what_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases: list[tuple[str, list[str]]] = [
         (
             "What was the last commit?",
             [
@@ -529,12 +528,9 @@ TAGS = ("v1.0", "v1.1", "v2.0rc1", "v2.0", "shop-3.1", "shop-3.1-beta2", "4.0rc2
                 "commit 3333333333:0 Rework settings",
             ],
         ),
-    ],
-)
-def test_a_history_answers_what_it_is_asked(
-    monkeypatch: pytest.MonkeyPatch, question: str, evidence: list[str]
-) -> None:
-    assert found(GitLog(), question, history(), monkeypatch) == evidence
+    ]
+    for question, evidence in cases:
+        assert found(GitLog(), question, history(), monkeypatch) == evidence, question
 
 
 STATUS = (
@@ -616,9 +612,8 @@ def test_the_state_of_the_tree_is_strong_for_a_question_about_it(
     assert found(GitStatus(), question, history(status=status), monkeypatch) == evidence
 
 
-@pytest.mark.parametrize(
-    ("verb", "ran", "question", "evidence"),
-    [
+def test_what_keeps_git_from_answering_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases: list[tuple[str, Ran, str, list[str]]] = [
         (
             "log",
             Ran(None, b"", b"", timed_out=True),
@@ -759,17 +754,13 @@ def test_the_state_of_the_tree_is_strong_for_a_question_about_it(
                 ),
             ],
         ),
-    ],
-)
-def test_what_keeps_git_from_answering_is_a_reason(
-    monkeypatch: pytest.MonkeyPatch, verb: str, ran: Ran, question: str, evidence: list[str]
-) -> None:
-    assert found(GitLog(), question, history(answers={verb: ran}), monkeypatch) == evidence
+    ]
+    for verb, ran, question, evidence in cases:
+        assert found(GitLog(), question, history(answers={verb: ran}), monkeypatch) == evidence, verb
 
 
-@pytest.mark.parametrize(
-    ("question", "kind", "subject", "words", "count", "until"),
-    [
+def test_a_question_about_history_has_a_kind_a_subject_and_words() -> None:
+    cases: list[tuple[str, str, str, tuple[str, ...], int, str]] = [
         ("between v1.0 and v2.0", "since", "v1.0", (), 10, "v2.0"),
         ("from 1.2.3 to main, what?", "since", "1.2.3", (), 10, "main"),
         ("Show commit abcdef1", "commit", "abcdef1", (), 10, ""),
@@ -807,18 +798,14 @@ def test_what_keeps_git_from_answering_is_a_reason(
         ("foo() and 'bar'", "about", "bar", ("foo", "bar"), 10, ""),
         ("--dry-run flag added", "added", "--dry-run", ("--dry-run",), 10, ""),
         ("src/a.py:", "about", "src/a.py", ("src/a.py",), 10, ""),
-    ],
-)
-def test_a_question_about_history_has_a_kind_a_subject_and_words(
-    question: str, kind: str, subject: str, words: tuple[str, ...], count: int, until: str
-) -> None:
-    read = read_history_question(question)
-    assert (read.kind, read.subject, read.words, read.count, read.until) == (kind, subject, words, count, until)
+    ]
+    for question, kind, subject, words, count, until in cases:
+        read = read_history_question(question)
+        assert (read.kind, read.subject, read.words, read.count, read.until) == (kind, subject, words, count, until)
 
 
-@pytest.mark.parametrize(
-    ("text", "date"),
-    [
+def test_a_date_is_one_that_git_understands() -> None:
+    cases: list[tuple[str, str]] = [
         ("2026-01-02", "2026-01-02"),
         ("2026-01-02 10:00", "2026-01-02 10:00"),
         ("the 2026-01-02", "2026-01-02"),
@@ -842,15 +829,13 @@ def test_a_question_about_history_has_a_kind_a_subject_and_words(
         ("nonsense", ""),
         ("12345 days", ""),
         ("release", ""),
-    ],
-)
-def test_a_date_is_one_that_git_understands(text: str, date: str) -> None:
-    assert date_of(text) == date
+    ]
+    for text, date in cases:
+        assert date_of(text) == date, text
 
 
-@pytest.mark.parametrize(
-    ("ran", "reason"),
-    [
+def test_a_refusal_of_git_has_a_reason() -> None:
+    cases: list[tuple[Ran, str]] = [
         (Ran(0, b"", b""), "not a git repository"),
         (Ran(None, b"", b"", timed_out=True), "git did not answer in time"),
         (
@@ -860,15 +845,13 @@ def test_a_date_is_one_that_git_understands(text: str, date: str) -> None:
         (Ran(128, b"", b"fatal: not a git repository (or any)"), "not a git repository"),
         (Ran(128, b"", b"fatal: this operation must be run in a work tree"), "not a git repository"),
         (Ran(128, b"", b"fatal: odd\nthing"), "git cannot read this repository: odd thing"),
-    ],
-)
-def test_a_refusal_of_git_has_a_reason(ran: Ran, reason: str) -> None:
-    assert refusal(ran) == reason
+    ]
+    for ran, reason in cases:
+        assert refusal(ran) == reason, ran
 
 
-@pytest.mark.parametrize(
-    ("name", "revision"),
-    [
+def test_a_revision_is_found_by_its_name_or_its_version(repository: Repository) -> None:
+    cases: list[tuple[str, str]] = [
         ("v1.0", "5555555555555555555555555555555555555555"),
         ("1", "1111111111111111111111111111111111111111"),
         ("1.1", "v1.1"),
@@ -882,15 +865,13 @@ def test_a_refusal_of_git_has_a_reason(ran: Ran, reason: str) -> None:
         ("abc", ""),
         ("5555555555", "5555555555555555555555555555555555555555"),
         ("1.0.0", ""),
-    ],
-)
-def test_a_revision_is_found_by_its_name_or_its_version(repository: Repository, name: str, revision: str) -> None:
-    assert repository.revision(name) == revision
+    ]
+    for name, revision in cases:
+        assert repository.revision(name) == revision, name
 
 
-@pytest.mark.parametrize(
-    ("name", "files"),
-    [
+def test_a_name_is_a_tracked_path_or_the_end_of_one(repository: Repository) -> None:
+    cases: list[tuple[str, list[str]]] = [
         ("pool.py", ["src/pool.py"]),
         ("src", ["src"]),
         ("src/", ["src"]),
@@ -898,10 +879,9 @@ def test_a_revision_is_found_by_its_name_or_its_version(repository: Repository, 
         ("ool.py", []),
         ("none", []),
         ("docs/guide.md", ["docs/guide.md"]),
-    ],
-)
-def test_a_name_is_a_tracked_path_or_the_end_of_one(repository: Repository, name: str, files: list[str]) -> None:
-    assert repository.files_named(name) == files
+    ]
+    for name, files in cases:
+        assert repository.files_named(name) == files, name
 
 
 @pytest.fixture

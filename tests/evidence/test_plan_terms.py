@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from knowbound.core.evidence import Intent
 from knowbound.evidence.plan import Focus, Term, read_plan, term_of
 
@@ -18,9 +16,8 @@ def shown(term: Term) -> str:
     return f"{term.kind} {term.text!r} ({' '.join(term.words)}){''.join(signs)}"
 
 
-@pytest.mark.parametrize(
-    ("question", "intent", "terms"),
-    [
+def test_what_a_question_names_and_asks_of_it() -> None:
+    cases: list[tuple[str, str, list[str]]] = [
         (
             "Where is the retry middleware defined?",
             "locate",
@@ -142,16 +139,14 @@ def shown(term: Term) -> str:
         ("Where is ROW and row?", "locate", ["description 'ROW row' (row)"]),
         ("Describe the Lock", "explain", ["identifier 'Lock' (lock)"]),
         ("Locate Lock. Where is Lock?", "locate", ["description 'Lock Locate' (locate), names Lock"]),
-    ],
-)
-def test_what_a_question_names_and_asks_of_it(question: str, intent: str, terms: list[str]) -> None:
-    plan = read_plan(question)
-    assert (plan.intent, [shown(term) for term in plan.terms]) == (intent, terms)
+    ]
+    for question, intent, terms in cases:
+        plan = read_plan(question)
+        assert (plan.intent, [shown(term) for term in plan.terms]) == (intent, terms)
 
 
-@pytest.mark.parametrize(
-    ("text", "term"),
-    [
+def test_a_text_is_a_term_by_the_way_it_is_written() -> None:
+    cases: list[tuple[str, str | None]] = [
         ("RetryMiddleware", "identifier 'RetryMiddleware' (retry middleware)"),
         ("Pool", "identifier 'Pool' (pool)"),
         ("pool", "word 'pool' (pool)"),
@@ -187,11 +182,10 @@ def test_what_a_question_names_and_asks_of_it(question: str, intent: str, terms:
         ("aB", "identifier 'aB' (a b)"),
         ("ABc", "identifier 'ABc' (a bc)"),
         ("A1", "identifier 'A1' (a 1)"),
-    ],
-)
-def test_a_text_is_a_term_by_the_way_it_is_written(text: str, term: str | None) -> None:
-    found = term_of(text)
-    assert (shown(found) if found else None) == term
+    ]
+    for text, term in cases:
+        found = term_of(text)
+        assert (shown(found) if found else None) == term
 
 
 def test_sixteen_terms_of_200_characters_are_taken_each_once() -> None:

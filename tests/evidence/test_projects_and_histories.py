@@ -273,9 +273,8 @@ def test_commits_are_shown_newest_first_within_the_budget_and_trailers_are_left_
     assert 40 < len(passages) < 150
 
 
-@pytest.mark.parametrize(
-    ("question", "target"),
-    [
+def test_a_question_to_build_or_test_names_its_target() -> None:
+    cases: list[tuple[str, str]] = [
         ("Build the target core", "core"),
         ("Does the core target build?", "core"),
         ("Does `core` build?", "core"),
@@ -294,16 +293,14 @@ def test_commits_are_shown_newest_first_within_the_budget_and_trailers_are_left_
         ("Build it, target `x y`?", "x"),
         ("Do tests pass?", ""),
         ("Test 'cart'.", "cart"),
-    ],
-)
-def test_a_question_to_build_or_test_names_its_target(question: str, target: str) -> None:
-    assert named_target(Ask(EvidenceClass.BUILD, "", Intent.EXECUTE, question)) == target
-    assert named_target(Ask(EvidenceClass.BUILD, "", Intent.MODIFY, question)) == ""
+    ]
+    for question, target in cases:
+        assert named_target(Ask(EvidenceClass.BUILD, "", Intent.EXECUTE, question)) == target
+        assert named_target(Ask(EvidenceClass.BUILD, "", Intent.MODIFY, question)) == ""
 
 
-@pytest.mark.parametrize(
-    ("files", "question", "chosen"),
-    [
+def test_the_system_is_what_the_question_names_or_what_most_sources_need() -> None:
+    cases: list[tuple[tuple[str, ...], str, str]] = [
         (("Makefile", "pyproject.toml", "a.py"), "Does it build?", "python pyproject.toml"),
         (("Makefile", "pyproject.toml", "a.js"), "Does it build?", "python pyproject.toml"),
         (("Makefile", "package.json", "a.js"), "Does make build it?", "npm package.json"),
@@ -322,17 +319,14 @@ def test_a_question_to_build_or_test_names_its_target(question: str, target: str
         (("Cargo.toml", "package.json"), "Do the crates build?", "cargo Cargo.toml"),
         (("Cargo.toml", "package.json"), "mynpm", "cargo Cargo.toml"),
         (("Cargo.toml", "package.json"), "Does npm work?", "npm package.json"),
-    ],
-)
-def test_the_system_is_what_the_question_names_or_what_most_sources_need(
-    files: tuple[str, ...], question: str, chosen: str
-) -> None:
-    try:
-        system, manifest = choose_system(Inventory(Path("/none"), files), question)
-        found = f"{system.name} {manifest}"
-    except UnableError as reason:
-        found = f"unable: {reason}"
-    assert found == chosen
+    ]
+    for files, question, chosen in cases:
+        try:
+            system, manifest = choose_system(Inventory(Path("/none"), files), question)
+            found = f"{system.name} {manifest}"
+        except UnableError as reason:
+            found = f"unable: {reason}"
+        assert found == chosen
 
 
 def described(project: Project | None) -> list[str]:
@@ -350,9 +344,8 @@ def described(project: Project | None) -> list[str]:
     return ["; ".join(map(str, facts)), project.agreed_facts, str(project), grade_discovery(project)]
 
 
-@pytest.mark.parametrize(
-    ("files", "project"),
-    [
+def test_files_describe_a_project() -> None:
+    cases: list[tuple[tuple[str, ...], list[str]]] = [
         ((), ["; 0; 0; (); (); (); ()", "", "the kind of project is unknown; 0 source files; no tests", "weak"]),
         (
             ("a.py",),
@@ -448,15 +441,13 @@ def described(project: Project | None) -> list[str]:
                 "strong",
             ],
         ),
-    ],
-)
-def test_files_describe_a_project(files: tuple[str, ...], project: list[str]) -> None:
-    assert described(scan_tree(Inventory(Path("/none"), files))) == project
+    ]
+    for files, project in cases:
+        assert described(scan_tree(Inventory(Path("/none"), files))) == project, files
 
 
-@pytest.mark.parametrize(
-    ("project", "project_lines"),
-    [
+def test_a_project_is_said_and_graded_by_what_is_known() -> None:
+    cases: list[tuple[Project, list[str]]] = [
         (
             Project("", None, None, (), (), (), (), ()),
             ["; None; None; (); (); (); ()", "", "the kind of project is unknown", "weak"],
@@ -532,10 +523,9 @@ def test_files_describe_a_project(files: tuple[str, ...], project: list[str]) ->
                 "strong",
             ],
         ),
-    ],
-)
-def test_a_project_is_said_and_graded_by_what_is_known(project: Project, project_lines: list[str]) -> None:
-    assert described(project) == project_lines
+    ]
+    for project, project_lines in cases:
+        assert described(project) == project_lines, project
 
 
 @pytest.mark.parametrize(

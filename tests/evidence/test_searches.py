@@ -22,9 +22,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tree(tmp_path_factory.mktemp("shop"))
 
 
-@pytest.mark.parametrize(
-    ("question", "evidence"),
-    [
+def test_text_are_searched_and_graded(root: Path) -> None:
+    cases: list[tuple[str, list[str]]] = [
         (
             "Where is ConnectionPool?",
             [
@@ -557,18 +556,16 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ],
         ),
         ("Find parse", ["suits 6", "grep strong: 1 found, 1 exact; exact word, 1 time in 1 file", "pool/options.py:1"]),
-    ],
-)
-def test_text_are_searched_and_graded(root: Path, question: str, evidence: list[str]) -> None:
-    if evidence == ["suits 0"]:
-        assert Grep().can(ask_of(read_plan(question))) == 0
-    else:
-        assert found(Grep(), question, root) == evidence
+    ]
+    for question, evidence in cases:
+        if evidence == ["suits 0"]:
+            assert Grep().can(ask_of(read_plan(question))) == 0
+        else:
+            assert found(Grep(), question, root) == evidence
 
 
-@pytest.mark.parametrize(
-    ("question", "evidence"),
-    [
+def test_file_names_are_searched_and_graded(root: Path) -> None:
+    cases: list[tuple[str, list[str]]] = [
         (
             "Where is ConnectionPool?",
             [
@@ -769,18 +766,16 @@ def test_text_are_searched_and_graded(root: Path, question: str, evidence: list[
         ("Where is push?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
         ("Where is push defined?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
         ("Find parse", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
-    ],
-)
-def test_file_names_are_searched_and_graded(root: Path, question: str, evidence: list[str]) -> None:
-    if evidence == ["suits 0"]:
-        assert Find().can(ask_of(read_plan(question))) == 0
-    else:
-        assert found(Find(), question, root) == evidence
+    ]
+    for question, evidence in cases:
+        if evidence == ["suits 0"]:
+            assert Find().can(ask_of(read_plan(question))) == 0
+        else:
+            assert found(Find(), question, root) == evidence
 
 
-@pytest.mark.parametrize(
-    ("question", "evidence"),
-    [
+def test_symbols_are_searched_and_graded(root: Path) -> None:
+    cases: list[tuple[str, list[str]]] = [
         (
             "Where is ConnectionPool?",
             [
@@ -1103,18 +1098,16 @@ def test_file_names_are_searched_and_graded(root: Path, question: str, evidence:
                 "pool/options.py:1 parse",
             ],
         ),
-    ],
-)
-def test_symbols_are_searched_and_graded(root: Path, question: str, evidence: list[str]) -> None:
-    if evidence == ["suits 0"]:
-        assert References().can(ask_of(read_plan(question))) == 0
-    else:
-        assert found(References(), question, root) == evidence
+    ]
+    for question, evidence in cases:
+        if evidence == ["suits 0"]:
+            assert References().can(ask_of(read_plan(question))) == 0
+        else:
+            assert found(References(), question, root) == evidence
 
 
-@pytest.mark.parametrize(
-    ("question", "evidence"),
-    [
+def test_passages_are_searched_and_graded(root: Path) -> None:
+    cases: list[tuple[str, list[str]]] = [
         ("Where is ConnectionPool?", ["suits 0"]),
         ("Where is ConnectionPool defined?", ["suits 0"]),
         ("Who calls ConnectionPool?", ["suits 0"]),
@@ -1250,18 +1243,16 @@ def test_symbols_are_searched_and_graded(root: Path, question: str, evidence: li
         ("Where is push?", ["suits 0"]),
         ("Where is push defined?", ["suits 0"]),
         ("Find parse", ["suits 0"]),
-    ],
-)
-def test_passages_are_searched_and_graded(root: Path, question: str, evidence: list[str]) -> None:
-    if evidence == ["suits 0"]:
-        assert PassageSearch().can(ask_of(read_plan(question))) == 0
-    else:
-        assert found(PassageSearch(), question, root) == evidence
+    ]
+    for question, evidence in cases:
+        if evidence == ["suits 0"]:
+            assert PassageSearch().can(ask_of(read_plan(question))) == 0
+        else:
+            assert found(PassageSearch(), question, root) == evidence
 
 
-@pytest.mark.parametrize(
-    ("question", "candidates", "evidence"),
-    [
+def test_a_reader_opens_candidates_and_may_disagree(root: Path) -> None:
+    cases: list[tuple[str, list[tuple[str, int, str]], list[str]]] = [
         (
             "Where is ConnectionPool?",
             [("pool/pool.py", 7, "ConnectionPool")],
@@ -1613,13 +1604,10 @@ def test_passages_are_searched_and_graded(root: Path, question: str, evidence: l
                 "vendor/lib.py:0",
             ],
         ),
-    ],
-)
-def test_a_reader_opens_candidates_and_may_disagree(
-    root: Path, question: str, candidates: list[tuple[str, int, str]], evidence: list[str]
-) -> None:
-    ask = ask_of(read_plan(question), EvidenceClass.FILE_CONTENT, tuple(Place(*place) for place in candidates))
-    assert lines(Read().produce(ask, Context(root))) == evidence
+    ]
+    for question, candidates, evidence in cases:
+        ask = ask_of(read_plan(question), EvidenceClass.FILE_CONTENT, tuple(Place(*place) for place in candidates))
+        assert lines(Read().produce(ask, Context(root))) == evidence
 
 
 def test_a_reader_needs_a_term_and_candidates_and_opens_one_of_each_file_up_to_a_limit(root: Path) -> None:

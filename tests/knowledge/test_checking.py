@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import pytest
-
 from knowbound.core.statement import CheckedStatement
 from knowbound.knowledge.checking import Checker
 from knowbound.knowledge.statements import statements_of
@@ -42,9 +40,8 @@ def shown(checked: CheckedStatement) -> str:
     return "; ".join(filter(None, parts))
 
 
-@pytest.mark.parametrize(
-    ("files", "history", "text", "found"),
-    [
+def test_paths_are_held_to_the_tree_and_its_history() -> None:
+    cases: list[tuple[dict[str, str], History, str, list[str]]] = [
         (SHOP, {}, "`src/cart.ts` and `src/tax/`", ["path confirmed; src/cart.ts; at src/cart.ts:0"]),
         (SHOP, {}, "`src/none.ts` is there", ["path contradicted; src/none.ts; src/none.ts is not there"]),
         (SHOP, {}, "`none/x.ts` is there", ["other not_checkable"]),
@@ -314,17 +311,13 @@ def shown(checked: CheckedStatement) -> str:
                 "layout confirmed; src/cart.ts; at src/cart.ts:0",
             ],
         ),
-    ],
-)
-def test_paths_are_held_to_the_tree_and_its_history(
-    files: dict[str, str], history: History, text: str, found: list[str]
-) -> None:
-    assert check(files, history, text) == found
+    ]
+    for files, history, text, found in cases:
+        assert check(files, history, text) == found, files
 
 
-@pytest.mark.parametrize(
-    ("files", "history", "text", "found"),
-    [
+def test_names_are_held_to_the_tree_and_its_history() -> None:
+    cases: list[tuple[dict[str, str], History, str, list[str]]] = [
         (SHOP, {}, "`sumCart()` sums", ["symbol not_checkable"]),
         (SHOP, {}, "`sumTax` taxes", ["other not_checkable"]),
         (SHOP, {}, "`sumNone` is none", ["other not_checkable"]),
@@ -385,17 +378,13 @@ def test_paths_are_held_to_the_tree_and_its_history(
             ["skill contradicted; /review; since d9; /review is not there"],
         ),
         (SHOP, {}, "`/review` it", ["other not_checkable"]),
-    ],
-)
-def test_names_are_held_to_the_tree_and_its_history(
-    files: dict[str, str], history: History, text: str, found: list[str]
-) -> None:
-    assert check(files, history, text) == found
+    ]
+    for files, history, text, found in cases:
+        assert check(files, history, text) == found, files
 
 
-@pytest.mark.parametrize(
-    ("files", "history", "text", "found"),
-    [
+def test_commands_are_held_to_the_tree_and_its_history() -> None:
+    cases: list[tuple[dict[str, str], History, str, list[str]]] = [
         (SHOP, {}, "Run `npm run build:web`", ["command confirmed; npm build:web; at package.json:3"]),
         (SHOP, {}, "Run `npm run deep`", ["command confirmed; npm deep; at packages/core/package.json:3"]),
         (SHOP, {}, "Run `npm run none`", ["command contradicted; npm none; no manifest has the script none"]),
@@ -566,17 +555,13 @@ def test_names_are_held_to_the_tree_and_its_history(
             "Run `docker compose up`",
             ["command contradicted; docker ; there is no compose.yaml here"],
         ),
-    ],
-)
-def test_commands_are_held_to_the_tree_and_its_history(
-    files: dict[str, str], history: History, text: str, found: list[str]
-) -> None:
-    assert check(files, history, text) == found
+    ]
+    for files, history, text, found in cases:
+        assert check(files, history, text) == found, files
 
 
-@pytest.mark.parametrize(
-    ("files", "history", "text", "found"),
-    [
+def test_options_and_versions_are_held_to_the_tree_and_its_history() -> None:
+    cases: list[tuple[dict[str, str], History, str, list[str]]] = [
         (
             SHOP | {"x.py": "argparse.ArgumentParser()\n'--all'\n"},
             {},
@@ -792,9 +777,6 @@ def test_commands_are_held_to_the_tree_and_its_history(
                 )
             ],
         ),
-    ],
-)
-def test_options_and_versions_are_held_to_the_tree_and_its_history(
-    files: dict[str, str], history: History, text: str, found: list[str]
-) -> None:
-    assert check(files, history, text) == found
+    ]
+    for files, history, text, found in cases:
+        assert check(files, history, text) == found, files

@@ -40,9 +40,8 @@ def finding(text: str, steps: list[str], branch: str = "") -> str:
     return f"{verdict} at {found.at_line} by {found.by or 'nobody'}: {found.why}"
 
 
-@pytest.mark.parametrize(
-    ("rule", "steps", "found"),
-    [
+def test_a_required_run_is_held_to_the_last_edit() -> None:
+    cases: list[tuple[str, list[str], str]] = [
         ("Run `npm test` before committing", [], "no case at 0 by rules: no source was edited"),
         ("Run `npm test` before committing", ["edit a.ts"], "no case at 0 by rules: nothing was committed"),
         (
@@ -274,15 +273,13 @@ def finding(text: str, steps: list[str], branch: str = "") -> str:
         ("Run `f(x)` before committing", ["edit a.ts", '$ git commit -m "feat: x"'], "open"),
         ("Run `Make all` before committing", ["edit a.ts", '$ git commit -m "feat: x"'], "open"),
         ("Run `a; b` before committing", ["edit a.ts", '$ git commit -m "feat: x"'], "open"),
-    ],
-)
-def test_a_required_run_is_held_to_the_last_edit(rule: str, steps: list[str], found: str) -> None:
-    assert finding(rule, steps) == found
+    ]
+    for rule, steps, found in cases:
+        assert finding(rule, steps) == found, rule
 
 
-@pytest.mark.parametrize(
-    ("rule", "steps", "found"),
-    [
+def test_a_forbidden_command_is_looked_for() -> None:
+    cases: list[tuple[str, list[str], str]] = [
         ("Use `pnpm` instead of `npm`", [], "no case at 0 by rules: neither ran"),
         ("Use `pnpm` instead of `npm`", ["$ pnpm i"], "obeyed at 0 by rules: only the right one ran"),
         ("Use `pnpm` instead of `npm`", ["$ npm i"], "violated at 1 by rules: it ran `npm i`"),
@@ -304,15 +301,13 @@ def test_a_required_run_is_held_to_the_last_edit(rule: str, steps: list[str], fo
         ("Avoid npm", ["$ npm i"], "open"),
         ("Never use it: `run x` instead of `npm y`", ["$ npm y"], "violated at 1 by rules: it ran `npm y`"),
         ("Use `npm y` over `npm x`", ["$ npx npm x"], "violated at 1 by rules: it ran `npx npm x`"),
-    ],
-)
-def test_a_forbidden_command_is_looked_for(rule: str, steps: list[str], found: str) -> None:
-    assert finding(rule, steps) == found
+    ]
+    for rule, steps, found in cases:
+        assert finding(rule, steps) == found, rule
 
 
-@pytest.mark.parametrize(
-    ("rule", "steps", "found"),
-    [
+def test_commits_and_pushes_are_read() -> None:
+    cases: list[tuple[str, list[str], str]] = [
         ("Use conventional commits", [], "no case at 0 by rules: every commit follows it"),
         ("Use conventional commits", ['$ git commit -m "feat: x"'], "obeyed at 0 by rules: every commit follows it"),
         (
@@ -368,15 +363,13 @@ def test_a_forbidden_command_is_looked_for(rule: str, steps: list[str], found: s
             ["$ git commit -m \"$(cat <<'EOF'\nfeat: x\nEOF\n)\""],
             "obeyed at 0 by rules: every commit follows it",
         ),
-    ],
-)
-def test_commits_and_pushes_are_read(rule: str, steps: list[str], found: str) -> None:
-    assert finding(rule, steps) == found
+    ]
+    for rule, steps, found in cases:
+        assert finding(rule, steps) == found, rule
 
 
-@pytest.mark.parametrize(
-    ("rule", "steps", "found"),
-    [
+def test_files_are_left_alone_or_read_first() -> None:
+    cases: list[tuple[str, list[str], str]] = [
         ("Never edit `docs/`", [], "no case at 0 by rules: no such file was edited"),
         ("Never edit `docs/`", ["edit docs/a.md"], "violated at 1 by rules: it edited docs/a.md"),
         ("Never edit `docs/`", ["edit docs2/a.md"], "no case at 0 by rules: no such file was edited"),
@@ -401,10 +394,9 @@ def test_commits_and_pushes_are_read(rule: str, steps: list[str], found: str) ->
         ),
         ("Before editing, read `docs/a.md`", ["edit docs/a.md"], "no case at 0 by rules: no source was edited"),
         ("Read `docs/a.md` first if needed", ["edit a.ts"], "open"),
-    ],
-)
-def test_files_are_left_alone_or_read_first(rule: str, steps: list[str], found: str) -> None:
-    assert finding(rule, steps) == found
+    ]
+    for rule, steps, found in cases:
+        assert finding(rule, steps) == found, rule
 
 
 @pytest.mark.parametrize(
@@ -427,9 +419,8 @@ def test_a_line_of_80_characters_is_shown_whole(length: int, is_cut: bool) -> No
     assert finding("Use `pnpm` instead of `npm`", [f"$ {line}"]).endswith(f"it ran `{shown}`")
 
 
-@pytest.mark.parametrize(
-    ("rule", "required", "forbidden"),
-    [
+def test_a_rule_names_commands_that_it_wants_and_that_it_forbids() -> None:
+    cases: list[tuple[str, list[tuple[str, ...]], list[tuple[str, ...]]]] = [
         ("Run `npm test` before committing", [("npm", "test")], []),
         ("Run `npm test` and run `npx eslint .` before committing", [("npm", "test"), ("eslint", ".")], []),
         ("Run `npm test` before committing if needed", [], []),
@@ -439,24 +430,22 @@ def test_a_line_of_80_characters_is_shown_whole(length: int, is_cut: bool) -> No
         ("Use yarn over npm or npx", [], [("npm",), ("npx",)]),
         ("Use `f()` not `g()`", [], []),
         ("Prefer it", [], []),
-    ],
-)
-def test_a_rule_names_commands_that_it_wants_and_that_it_forbids(
-    rule: str, required: list[tuple[str, ...]], forbidden: list[tuple[str, ...]]
-) -> None:
-    assert (required_runs(Rule("A.md", 1, rule)), forbidden_commands(Rule("A.md", 1, rule))) == (required, forbidden)
+    ]
+    for rule, required, forbidden in cases:
+        assert (required_runs(Rule("A.md", 1, rule)), forbidden_commands(Rule("A.md", 1, rule))) == (
+            required,
+            forbidden,
+        ), rule
 
 
-@pytest.mark.parametrize(
-    ("line", "begins"),
-    [
+def test_a_command_line_begins_with_words_alone_or_behind_a_wrapper() -> None:
+    cases: list[tuple[str, bool]] = [
         ("git push --force x", True),
         ("git push", False),
         ("echo; git push --force", True),
         ("npx git push --force", True),
         ("echo git push --force", False),
         ("", False),
-    ],
-)
-def test_a_command_line_begins_with_words_alone_or_behind_a_wrapper(line: str, begins: bool) -> None:
-    assert begins_with(line, ("git", "push", "--force")) is begins
+    ]
+    for line, begins in cases:
+        assert begins_with(line, ("git", "push", "--force")) is begins, line

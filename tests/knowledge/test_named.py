@@ -23,9 +23,8 @@ def _shown(named: Named) -> str:
     return f"{named.kind} {named.value}{where}{''.join(signs)}"
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
+def test_a_code_span_names_what_it_is_written_like() -> None:
+    cases: list[tuple[str, list[str]]] = [
         ("`src/cart.ts`", ["path src/cart.ts"]),
         ("`cart.ts`", ["path cart.ts"]),
         ("`cart`", []),
@@ -79,15 +78,13 @@ def _shown(named: Named) -> str:
         ("`!x.ts`", []),
         ("`mailto:x@y.z`", []),
         ("`#anchor`", []),
-    ],
-)
-def test_a_code_span_names_what_it_is_written_like(text: str, names: list[str]) -> None:
-    assert shown(Statement("CLAUDE.md", 1, 1, text)) == names
+    ]
+    for text, names in cases:
+        assert shown(Statement("CLAUDE.md", 1, 1, text)) == names, text
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
+def test_prose_names_links_and_bare_paths() -> None:
+    cases: list[tuple[str, list[str]]] = [
         ("See [guide](docs/guide.md).", ["link docs/guide.md"]),
         ("See [guide](docs/my%20guide.md#part).", ["link docs/my guide.md"]),
         ("See [guide](https://x.dev/a.md) and `cart.ts`.", ["path cart.ts"]),
@@ -111,15 +108,13 @@ def test_a_code_span_names_what_it_is_written_like(text: str, names: list[str]) 
         ("Under `src/cart.ts` it is.", ["path src/cart.ts"]),
         ("Save to cart.ts.", ["path cart.ts, unsure, by history"]),
         ("An x.ts and foo.ts.", ["path x.ts, by history"]),
-    ],
-)
-def test_prose_names_links_and_bare_paths(text: str, names: list[str]) -> None:
-    assert shown(Statement("CLAUDE.md", 1, 1, text)) == names
+    ]
+    for text, names in cases:
+        assert shown(Statement("CLAUDE.md", 1, 1, text)) == names, text
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
+def test_doubt_in_the_words_makes_a_name_unsure() -> None:
+    cases: list[tuple[str, list[str]]] = [
         ("It uses `src/cart.ts`.", ["path src/cart.ts"]),
         ("It used `src/cart.ts`, e.g. now.", ["path src/cart.ts, unsure"]),
         ("Create `src/cart.ts`.", ["path src/cart.ts, unsure"]),
@@ -139,10 +134,9 @@ def test_prose_names_links_and_bare_paths(text: str, names: list[str]) -> None:
         ("| `sumCart()` | uses `sumTax()` |", ["symbol sumCart", "symbol sumTax, unsure"]),
         ("Name it `sumCart()` | `sumTax()`.", ["symbol sumCart", "symbol sumTax"]),
         ("`sumCart()` and `src/cart.ts` in `docs/`.", ["symbol sumCart", "path src/cart.ts", "path docs/, if deleted"]),
-    ],
-)
-def test_doubt_in_the_words_makes_a_name_unsure(text: str, names: list[str]) -> None:
-    assert shown(Statement("CLAUDE.md", 1, 1, text)) == names
+    ]
+    for text, names in cases:
+        assert shown(Statement("CLAUDE.md", 1, 1, text)) == names, text
 
 
 @pytest.mark.parametrize(
@@ -157,9 +151,8 @@ def test_versions_are_named_with_their_words(text: str, names: list[str]) -> Non
     assert shown(Statement("CLAUDE.md", 1, 1, text)) == names
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
+def test_a_command_line_names_scripts_and_files() -> None:
+    cases: list[tuple[str, list[str]]] = [
         ("npm run build", ["command npm build"]),
         ("npm run-script build", ["command npm build"]),
         ("npm run", []),
@@ -220,15 +213,13 @@ def test_versions_are_named_with_their_words(text: str, names: list[str]) -> Non
         ("uvx exec make all", ["command make all"]),
         ("echo 'unclosed", []),
         ("", []),
-    ],
-)
-def test_a_command_line_names_scripts_and_files(text: str, names: list[str]) -> None:
-    assert shown(Statement("CLAUDE.md", 1, 1, text, is_code=True)) == names
+    ]
+    for text, names in cases:
+        assert shown(Statement("CLAUDE.md", 1, 1, text, is_code=True)) == names, text
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
+def test_programs_name_their_files_hooks_and_manifests() -> None:
+    cases: list[tuple[str, list[str]]] = [
         ("python x.py", ["path x.py"]),
         ("python src/x.py --count 3", ["path src/x.py", "option src/x.py --count"]),
         ("python -m pytest tests/a.py", []),
@@ -291,15 +282,13 @@ def test_a_command_line_names_scripts_and_files(text: str, names: list[str]) -> 
         ("python --all", []),
         ("--all", []),
         ("grep --all x", ["option grep --all"]),
-    ],
-)
-def test_programs_name_their_files_hooks_and_manifests(text: str, names: list[str]) -> None:
-    assert shown(Statement("CLAUDE.md", 1, 1, text, is_code=True)) == names
+    ]
+    for text, names in cases:
+        assert shown(Statement("CLAUDE.md", 1, 1, text, is_code=True)) == names, text
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "names"),
-    [
+def test_a_row_of_a_tree_names_its_path() -> None:
+    cases: list[tuple[str, str, list[str]]] = [
         ("src/", "a drawn row", ["layout src/"]),
         ("src/cart.ts", "cart.ts # sums", ["layout src/cart.ts"]),
         ("…", "…", []),
@@ -309,7 +298,6 @@ def test_programs_name_their_files_hooks_and_manifests(text: str, names: list[st
         ("src/<name>", "x", []),
         ("src/old.ts", "old.ts # optional", ["layout src/old.ts, unsure, if deleted"]),
         ("src/x.ts", "x.ts # removed", ["layout src/x.ts, unsure"]),
-    ],
-)
-def test_a_row_of_a_tree_names_its_path(path: str, text: str, names: list[str]) -> None:
-    assert shown(Statement("CLAUDE.md", 1, 1, text, path=path)) == names
+    ]
+    for path, text, names in cases:
+        assert shown(Statement("CLAUDE.md", 1, 1, text, path=path)) == names, path

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from knowbound.core.statement import Rule, RuleVerdict
 from knowbound.knowledge.rule_questions import (
     AskedSession,
@@ -46,9 +44,8 @@ def lines(*records: ActivityRecord, rules: tuple[Rule, ...] = (ONE, TWO)) -> lis
     return text.split("\n")
 
 
-@pytest.mark.parametrize(
-    ("made", "line"),
-    [
+def test_a_record_is_one_line() -> None:
+    cases: list[tuple[ActivityRecord, str]] = [
         (record(COMMAND, "make all"), "L2 ran: make all"),
         (record(COMMAND, "make all", ok=False), "L2 ran (failed): make all"),
         (record(COMMAND, "make all", done=False), "L2 ran (refused by the user): make all"),
@@ -65,10 +62,9 @@ def lines(*records: ActivityRecord, rules: tuple[Rule, ...] = (ONE, TWO)) -> lis
         (record(PROMPT, "again"), "L2 user: again"),
         (record(SAID, "it is done"), "L2 agent said: it is done"),
         (record(READ, path="a.ts"), "L2 read a.ts"),
-    ],
-)
-def test_a_record_is_one_line(made: ActivityRecord, line: str) -> None:
-    assert lines(record(PROMPT, "start"), made) == ["L1 user: start", line]
+    ]
+    for made, line in cases:
+        assert lines(record(PROMPT, "start"), made) == ["L1 user: start", line], made
 
 
 def test_reads_in_a_row_are_one_line_each_path_once_at_most_twelve() -> None:
@@ -149,9 +145,8 @@ RECORDS = (
 WORDS, FIRST, LATER = "let total = 1", "do the thing well", "use const as I said"
 
 
-@pytest.mark.parametrize(
-    ("answer", "found"),
-    [
+def test_a_verdict_counts_with_words_of_the_record_and_a_reminder_with_those_of_a_later_prompt() -> None:
+    cases: list[tuple[RuleAnswer, tuple[object, ...]]] = [
         (RuleAnswer(1, AskedVerdict.VIOLATED, WORDS), (True, RuleVerdict.VIOLATED, 2, f"“{WORDS}”", "m", 0)),
         (RuleAnswer(1, AskedVerdict.OBEYED, f" {WORDS} "), (True, RuleVerdict.OBEYED, 2, f"“{WORDS}”", "m", 0)),
         (RuleAnswer(1, AskedVerdict.PARTLY, WORDS, LATER), (True, RuleVerdict.PARTLY, 2, f"“{WORDS}”", "m", 3)),
@@ -163,15 +158,12 @@ WORDS, FIRST, LATER = "let total = 1", "do the thing well", "use const as I said
         (RuleAnswer(0, AskedVerdict.VIOLATED, WORDS), (False, None, 0, "", "m", 0)),
         (RuleAnswer(3, AskedVerdict.VIOLATED, WORDS), (False, None, 0, "", "m", 0)),
         (RuleAnswer(2, AskedVerdict.VIOLATED, WORDS), (False, None, 0, "", "m", 0)),
-    ],
-)
-def test_a_verdict_counts_with_words_of_the_record_and_a_reminder_with_those_of_a_later_prompt(
-    answer: RuleAnswer, found: tuple[object, ...]
-) -> None:
-    [verdicts], problem = ask_sessions([AskedSession(session(*RECORDS), [ONE, TWO])], Script(RuleAnswers([answer])))
-    now, line = verdicts[ONE]
-    assert (now.applicable, now.verdict, now.at_line, now.why, now.by, line) == found
-    assert problem == ""
+    ]
+    for answer, found in cases:
+        [verdicts], problem = ask_sessions([AskedSession(session(*RECORDS), [ONE, TWO])], Script(RuleAnswers([answer])))
+        now, line = verdicts[ONE]
+        assert (now.applicable, now.verdict, now.at_line, now.why, now.by, line) == found
+        assert problem == ""
 
 
 def test_a_session_without_answer_has_no_findings_and_the_first_problem_is_said() -> None:

@@ -69,9 +69,8 @@ PNPM, NAMES, PUSH, GEN, ALL = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [
+def test_a_session_has_the_rules_of_its_day_branch_agent_and_folders(git: Git) -> None:
+    cases: list[tuple[tuple[object, ...], list[str]]] = [
         (("2026-01-05T10:00:00Z",), [PNPM, NAMES, PUSH]),
         (("2026-02-05T10:00:00Z",), [ALL]),
         (("2026-02-05T10:00:00Z", "topic"), [PNPM, NAMES, PUSH]),
@@ -83,12 +82,9 @@ PNPM, NAMES, PUSH, GEN, ALL = (
         (("2026-01-05T10:00:00Z", "", "codex", ["web/a.ts"]), [PNPM, NAMES, GEN]),
         (("2026-01-05T10:00:00Z", "", "codex", ["web/x/y/a.ts"]), [PNPM, NAMES, GEN]),
         (("2026-01-05T10:00:00Z", "", "codex", ["lib/a.ts", "a.ts"]), [PNPM, NAMES]),
-    ],
-)
-def test_a_session_has_the_rules_of_its_day_branch_agent_and_folders(
-    git: Git, given: tuple[object, ...], found: list[str]
-) -> None:
-    assert rules(RuleHistory(Path("/none")), *given) == found
+    ]
+    for given, found in cases:
+        assert rules(RuleHistory(Path("/none")), *given) == found, given
 
 
 def test_a_branch_is_looked_for_here_then_where_it_came_from_then_the_head_counts(git: Git) -> None:

@@ -41,12 +41,12 @@ def shown(text: str, files: dict[str, str] | None = None, file: str = "CLAUDE.md
     """The passages of the first question."""
     script, tree = Script(None), Tree(files or SHOP)
     decided_by_model(Checker(tree).check_all(statements_of(file, text)), tree, script)
-    return script.materials[0]["passages"].split("\n")
+    passages: str = script.materials[0]["passages"]
+    return passages.split("\n")
 
 
-@pytest.mark.parametrize(
-    ("text", "passages"),
-    [
+def test_a_model_is_shown_lines_with_each_name_folders_and_settings() -> None:
+    cases: list[tuple[str, list[str]]] = [
         (
             "`sumCart` sums it all",
             [
@@ -124,10 +124,9 @@ def shown(text: str, files: dict[str, str] | None = None, file: str = "CLAUDE.md
                 'package.json:2: "check": "vitest"}}',
             ],
         ),
-    ],
-)
-def test_a_model_is_shown_lines_with_each_name_folders_and_settings(text: str, passages: list[str]) -> None:
-    assert shown(text) == passages
+    ]
+    for text, passages in cases:
+        assert shown(text) == passages, text
 
 
 def test_the_settings_beside_the_file_come_before_those_of_the_root() -> None:
@@ -204,9 +203,8 @@ def test_passages_end_at_their_budget() -> None:
     assert max(map(len, lines)) <= len("package.json:60: ") + 160
 
 
-@pytest.mark.parametrize(
-    ("text", "terms"),
-    [
+def test_names_and_numbers_are_the_terms_of_a_statement() -> None:
+    cases: list[tuple[str, list[str]]] = [
         ("`a.b.c` and `x.ts` of `The`", ["a.b.c", "x.ts"]),
         ("Use Basket with aBasket and a_b and 12 or 1", ["Basket", "aBasket", "a_b"]),
         ("Basket first, and Basket again", ["Basket"]),
@@ -218,11 +216,10 @@ def test_passages_end_at_their_budget() -> None:
         ("`@types/node` and `$x_y`", ["types", "node", "$x_y"]),
         ("`a` `bc` `def`", ["def"]),
         ("No names at all", []),
-    ],
-)
-def test_names_and_numbers_are_the_terms_of_a_statement(text: str, terms: list[str]) -> None:
-    [statement] = statements_of("A.md", text)
-    assert terms_of(statement) == terms
+    ]
+    for text, terms in cases:
+        [statement] = statements_of("A.md", text)
+        assert terms_of(statement) == terms
 
 
 def test_every_name_of_a_command_is_a_term() -> None:
@@ -230,24 +227,21 @@ def test_every_name_of_a_command_is_a_term() -> None:
     assert terms_of(statement) == ["all", "fast", "Basket"]
 
 
-@pytest.mark.parametrize(
-    ("text", "is_asked"),
-    [
+def test_a_model_is_asked_about_sentences_with_names_that_rules_leave_open() -> None:
+    cases: list[tuple[str, bool]] = [
         ("Use Basket here", True),
         ("# Use Basket", False),
         ("Basket here", False),
         ("use it here now", False),
         ("`src/none.ts` is the place", False),
         ("```\nmake Basket\n```", True),
-    ],
-)
-def test_a_model_is_asked_about_sentences_with_names_that_rules_leave_open(text: str, is_asked: bool) -> None:
-    assert is_open(checked(text)[0]) is is_asked
+    ]
+    for text, is_asked in cases:
+        assert is_open(checked(text)[0]) is is_asked, text
 
 
-@pytest.mark.parametrize(
-    ("text", "answer", "found"),
-    [
+def test_an_answer_counts_with_a_quotation_and_a_repair_with_what_rules_find() -> None:
+    cases: list[tuple[str, StatementAnswers | None, tuple[str | None, ...]]] = [
         (
             "The RATE is used",
             said(Truth.CONTRADICTED, "RATE = 5"),
@@ -469,14 +463,11 @@ def test_a_model_is_asked_about_sentences_with_names_that_rules_leave_open(text:
                 "`src/tax/rate.ts` is the place",
             ),
         ),
-    ],
-)
-def test_an_answer_counts_with_a_quotation_and_a_repair_with_what_rules_find(
-    text: str, answer: StatementAnswers | None, found: tuple[str | None, ...]
-) -> None:
-    now = decided(text, answer)
-    place = f"{now.evidence.path}:{now.evidence.line}" if now.evidence else ""
-    assert (now.kind, now.truth, now.by, now.named, place, now.why, now.repair) == found
+    ]
+    for text, answer, found in cases:
+        now = decided(text, answer)
+        place = f"{now.evidence.path}:{now.evidence.line}" if now.evidence else ""
+        assert (now.kind, now.truth, now.by, now.named, place, now.why, now.repair) == found
 
 
 @pytest.mark.parametrize("number", [0, 2])

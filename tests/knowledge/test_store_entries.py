@@ -23,9 +23,8 @@ def judged(entries: list[StoreEntry], *answers: JunkAnswer) -> tuple[list[JunkEn
     return junk_of(entries, Tree({}), script), script
 
 
-@pytest.mark.parametrize(
-    ("answers", "problem"),
-    [
+def test_an_answer_names_every_entry_once_and_others_that_were_shown() -> None:
+    cases: list[tuple[list[JunkAnswer], str]] = [
         ([JunkAnswer(1, "keep"), JunkAnswer(2, "keep"), JunkAnswer(3, "keep")], ""),
         ([JunkAnswer(1, "keep"), JunkAnswer(2, "keep")], "not every entry has one answer"),
         ([JunkAnswer(1, "keep"), JunkAnswer(2, "keep"), JunkAnswer(4, "keep")], "not every entry has one answer"),
@@ -52,11 +51,10 @@ def judged(entries: list[StoreEntry], *answers: JunkAnswer) -> tuple[list[JunkEn
             "entry 3 is disproved by an earlier one",
         ),
         ([JunkAnswer(1, "keep"), JunkAnswer(2, "keep"), JunkAnswer(3, "near_copy", 1)], ""),
-    ],
-)
-def test_an_answer_names_every_entry_once_and_others_that_were_shown(answers: list[JunkAnswer], problem: str) -> None:
-    _, script = judged([A, B, C], *answers)
-    assert script.problems[0] == problem
+    ]
+    for answers, problem in cases:
+        _, script = judged([A, B, C], *answers)
+        assert script.problems[0] == problem
 
 
 def test_an_entry_is_disproved_by_one_of_the_same_time_too() -> None:
@@ -134,9 +132,8 @@ def test_notes_are_paragraphs_and_bullets_with_their_lines(
     assert [(entry.id, entry.content) for entry in read_store(str(tmp_path), tmp_path)] == entries
 
 
-@pytest.mark.parametrize(
-    ("raw", "entries"),
-    [
+def test_an_export_is_a_list_an_object_or_lines(tmp_path: Path) -> None:
+    cases: list[tuple[str, list[tuple[str, ...]]]] = [
         ('[{"id": 1, "content": "x"}]', [("1", "x", "")]),
         ('[{"content": "x"}, {"memory": "y", "updated_at": "t"}]', [("1", "x", ""), ("2", "y", "t")]),
         ('{"results": [{"text": "x", "created_at": "c", "updated_at": "u"}]}', [("1", "x", "c")]),
@@ -144,12 +141,11 @@ def test_notes_are_paragraphs_and_bullets_with_their_lines(
         ('{"content": "x"}\n\n{"content": "y"}\n', [("1", "x", ""), ("2", "y", "")]),
         ('[1, {"content": "x"}]', [("2", "x", "")]),
         ('[{"content": " "}, {"content": "x"}]', [("2", "x", "")]),
-    ],
-)
-def test_an_export_is_a_list_an_object_or_lines(tmp_path: Path, raw: str, entries: list[tuple[str, ...]]) -> None:
-    (tmp_path / "x.json").write_text(raw, "utf-8")
-    found = read_store(str(tmp_path / "x.json"), tmp_path)
-    assert [(entry.id, entry.content, entry.created) for entry in found] == entries
+    ]
+    for raw, entries in cases:
+        (tmp_path / "x.json").write_text(raw, "utf-8")
+        found = read_store(str(tmp_path / "x.json"), tmp_path)
+        assert [(entry.id, entry.content, entry.created) for entry in found] == entries
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,8 @@ def compose(items: Sequence[FoundItem], *, budget: int) -> Bundle:
     text = ""
     for item in items:
         longer = _text([*kept, item], budget // 2)
-        if _fits(longer, budget):
+        utf16_units = len(longer.encode("utf-16-le")) // 2
+        if estimated_tokens(longer) <= budget and utf16_units <= MOST_CHARACTERS:
             kept.append(item)
             text = longer
     return Bundle(text, kept)
@@ -129,8 +130,3 @@ def _cut(text: str, most_tokens: int) -> str:
     if len(text) <= most_characters:
         return text
     return f"{whole_words(text, most_characters)} … (cut; the entry has {len(text)} characters)"
-
-
-def _fits(text: str, budget: int) -> bool:
-    utf16_units = len(text.encode("utf-16-le")) // 2
-    return estimated_tokens(text) <= budget and utf16_units <= MOST_CHARACTERS

@@ -89,8 +89,14 @@ def _deliver_items(
 ) -> str:
     """Record the delivery of chosen items, and return the bundle of those that are new to the context."""
     from knowbound.injection.bundle import compose  # noqa: PLC0415
+    from knowbound.kms.index.ranking import FoundItem  # noqa: PLC0415
 
-    items = new_to_context(home, prompt.context, [_item_from_json(row) for row in choice.items])
+    chosen = []
+    for row in choice.items:
+        item = FoundItem(*row["row"], **row["named"])
+        item.rank, item.score = row["rank"], row["score"]
+        chosen.append(item)
+    items = new_to_context(home, prompt.context, chosen)
     bundle = compose(items, budget=choice.budget)
     if not bundle.items:
         return ""
@@ -111,14 +117,6 @@ def item_to_json(item: FoundItem) -> dict[str, Any]:
     return {"row": item.pool_row(), "rank": item.rank, "score": item.score} | {
         "named": {name: getattr(item, name) for name in named}
     }
-
-
-def _item_from_json(row: dict[str, Any]) -> FoundItem:
-    from knowbound.kms.index.ranking import FoundItem  # noqa: PLC0415
-
-    item = FoundItem(*row["row"], **row["named"])
-    item.rank, item.score = row["rank"], row["score"]
-    return item
 
 
 def _deliver_rescue(home: str, prompt: HookPrompt, answer: LateAnswer, later: list[Callable[[], None]]) -> str:

@@ -152,11 +152,9 @@ def read_log(home: Path, *, since: str = "") -> InjectionLog:
                 records.append(msgspec.convert(fields, InjectionRecord))
         except msgspec.ValidationError:
             torn += 1
-    return InjectionLog(sorted(records, key=_time), sorted(pulls, key=_time), torn)
-
-
-def _time(record: InjectionRecord | PullRecord) -> str:
-    return record.time
+    records.sort(key=lambda record: record.time)
+    pulls.sort(key=lambda pull: pull.time)
+    return InjectionLog(records, pulls, torn)
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any] | None]:

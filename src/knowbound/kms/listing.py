@@ -89,7 +89,10 @@ def listed_items(index: Index, injections: Mapping[str, int]) -> list[ListedItem
             timestamp=item.timestamp,
             injections=injections.get(item.id, 0),
         )
-    return sorted(found.values(), key=_order)
+    return sorted(
+        found.values(),
+        key=lambda item: (not item.served, not item.stale, item.flag != "UNVERIFIED", -item.injections, item.id),
+    )
 
 
 def matching(items: Iterable[ListedItem], *, source: str = "", subject: str = "", flag: str = "") -> list[ListedItem]:
@@ -134,10 +137,6 @@ def _source(item: Item, backend: str) -> tuple[SourceKind, str]:
     if _OWN_ID.fullmatch(item.id):
         return SourceKind.ADDED, "added"
     return SourceKind.BACKEND, backend
-
-
-def _order(item: ListedItem) -> tuple[bool, bool, bool, int, str]:
-    return not item.served, not item.stale, item.flag != "UNVERIFIED", -item.injections, item.id
 
 
 class ShownItem(msgspec.Struct, frozen=True):

@@ -99,17 +99,13 @@ def open_shared_log(settings: Settings) -> MongoQualityLog | None:
 def _repaired_index(home: Path) -> Index:
     """Open the index, rebuilt if it is damaged or foreign; a foreign one loses its logs."""
     try:
-        index = Index(home)
-        try:
+        with closing(Index(home)) as index:
             index.check()
-        except BaseException:
-            index.close()
-            raise
     except StoreError as error:
         if error.slug not in ("store-corrupt", "index-not-yours"):
             raise
         return rebuilt_index(home, keep_logs=error.slug == "store-corrupt")
-    return index
+    return Index(home)
 
 
 def rebuilt_index(home: Path, *, keep_logs: bool) -> Index:

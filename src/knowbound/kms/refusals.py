@@ -120,7 +120,11 @@ def restates(text: str, old: str, new: str) -> bool:
     words, old_words, new_words = _statement(text), _statement(old), _statement(new)
     if _literals(words) - old_words:  # a number or a name that the old item lacks
         return False
-    if _negates(words, old_words) or _is_about_another(words, old_words, new_words):
+    only_text, only_old = words - old_words, old_words - words
+    if any(_NOT + word in words for word in only_old) or any(_NOT + word in old_words for word in only_text):
+        return False
+    # Another word in place of one that both versions share is another subject: "the web port" for "the API port".
+    if only_text - new_words - _COMMON and (old_words & new_words) - words - _COMMON:
         return False
     old_likeness = _statement_likeness(text, old)
     if old_likeness < NEAR or (_is_past(text) and not _is_past(old)):
@@ -133,24 +137,11 @@ def restates(text: str, old: str, new: str) -> bool:
     return len(words & wrong) / len(wrong) > (len(words & right) / len(right) if right else 0.0)
 
 
-def _negates(words: frozenset[str], old_words: frozenset[str]) -> bool:
-    """Report whether one statement negates a word of the other."""
-    pairs = ((words, old_words - words), (old_words, words - old_words))
-    return any(_NOT + word in one_statement for one_statement, others in pairs for word in others)
-
-
-def _is_about_another(words: frozenset[str], old_words: frozenset[str], new_words: frozenset[str]) -> bool:
-    """Report whether the text has another word in place of one that both versions share: "the web port" for "API"."""
-    return bool(words - old_words - new_words - _COMMON and (old_words & new_words) - words - _COMMON)
-
-
 def _statement_likeness(one: str, other: str) -> float:
     return likeness(similarity(_vector(one), _vector(other)), _statement(one), _statement(other))
 
 
-@lru_cache(maxsize=4096)
-def _vector(text: str) -> bytes:
-    return embed(text)
+_vector = lru_cache(maxsize=4096)(embed)
 
 
 @lru_cache(maxsize=4096)
@@ -308,7 +299,8 @@ class WithdrawnItems:
         if not self._rows:
             return None
         vector = embed(content)
-        for number in nearest_of(self._codes_of_rows, code_of(vector), _CANDIDATES + len(but)):
+        codes = ((number, row.code) for number, row in enumerate(self._rows))
+        for number in nearest_of(codes, code_of(vector), _CANDIDATES + len(but)):
             row = self._rows[number]
             if row.id in but or similarity(vector, row.vector) < _LEAST_COSINE:
                 continue
@@ -336,10 +328,6 @@ class WithdrawnItems:
     @cached_property
     def _rows(self) -> list[SupersededRow]:
         return self._index.superseded_rows()
-
-    @cached_property
-    def _codes_of_rows(self) -> list[tuple[int, bytes]]:
-        return [(number, row.code) for number, row in enumerate(self._rows)]
 
     @cached_property
     def _successors(self) -> dict[str, str]:

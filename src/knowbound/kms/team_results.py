@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 FINDINGS, AUDITED, REVIEW = "findings", "audited", "review"
 RESULT, SESSION, TURN = "knowbound_result", "knowbound_session", "knowbound_turn"
 _RESULTS_AT_ONCE = 100  # in one command: a session has up to some 100 KB
-_SESSION_FIELDS = [name for name in ListedSession._fields if name != "key"]
 _Decoded = TypeVar("_Decoded", Findings, AuditedSession)
 
 
@@ -195,13 +194,23 @@ class MongoResults(ResultPages):
     ) -> ResultPage[ListedSession]:
         filters = _not_empty(project=project, agent=agent) | ({"ended": {"$gte": since}} if since else {})
         found = self._page(self._sessions, filters, "ended", after, most)
-        return paged(found, most, _listed_session, lambda document: (document["ended"], document["_id"]))
+        return paged(
+            found,
+            most,
+            lambda document: ListedSession(*(document[name] for name in ListedSession._fields)),
+            lambda document: (document["ended"], document["_id"]),
+        )
 
     def turns(
         self, *, project: str = "", diagnosis: str = "", after: str = "", most: int = PAGE
     ) -> ResultPage[ListedTurn]:
         found = self._page(self._turns, _not_empty(project=project, diagnosis=diagnosis), "time", after, most)
-        return paged(found, most, _listed_turn, lambda document: (document["time"], document["_id"]))
+        return paged(
+            found,
+            most,
+            lambda document: ListedTurn(*(document[name] for name in ListedTurn._fields)),
+            lambda document: (document["time"], document["_id"]),
+        )
 
     def session(self, session: str) -> StoredSession:
         with self._server.recovering():
@@ -261,14 +270,6 @@ def _turns(key: str, row: SessionRow) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, time, diagnosis in row.audited:
         fields = {"session": row.session, "turn": number, "time": time, "project": row.project, "diagnosis": diagnosis}
         yield number, {"key": key} | fields
-
-
-def _listed_session(document: Document) -> ListedSession:
-    return ListedSession(document["key"], *(document[name] for name in _SESSION_FIELDS))
-
-
-def _listed_turn(document: Document) -> ListedTurn:
-    return ListedTurn(*(document[name] for name in ListedTurn._fields))
 
 
 # What a run does

@@ -15,6 +15,7 @@ from knowbound.user_files import is_sealed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -42,16 +43,21 @@ def data_folder(cwd: str) -> tuple[str, str]:
     if given := os.environ.get("KNOWBOUND_HOME"):
         given = os.path.abspath(os.path.expanduser(given))
         return cwd, given if os.path.isdir(given) else ""
-    folder = os.path.abspath(cwd)
-    while True:
+    for folder in _upwards(cwd):
         for root in filter(None, (folder, main_work_tree(folder))):
             home = os.path.join(root, DATA_FOLDER)
             if os.path.isdir(home) and is_of_this_account(home):
                 return root, home
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return cwd, ""
+    return cwd, ""
+
+
+def _upwards(path: str) -> Iterator[str]:
+    """Yield a folder, and every folder above it."""
+    folder = os.path.abspath(path)
+    yield folder
+    while (parent := os.path.dirname(folder)) != folder:
         folder = parent
+        yield folder
 
 
 def is_of_this_account(home: str | os.PathLike[str]) -> bool:
@@ -69,13 +75,7 @@ def project_root(cwd: str) -> str:
 
 def work_tree(cwd: str) -> str:
     """Return the root of the git work tree around a folder; "" if there is none."""
-    folder = os.path.abspath(cwd)
-    while not os.path.lexists(os.path.join(folder, ".git")):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return ""
-        folder = parent
-    return folder
+    return next((folder for folder in _upwards(cwd) if os.path.lexists(os.path.join(folder, ".git"))), "")
 
 
 def main_work_tree(folder: str) -> str:
@@ -148,15 +148,11 @@ def is_our_mark(mark: str) -> bool:
 def may_be_tracked(home: str) -> bool:
     """Report whether git may track a file in the folder, by its lists of files alone: quick enough for a hook."""
     home = os.path.abspath(home)
-    folder = os.path.dirname(home)
-    while True:
+    for folder in _upwards(os.path.dirname(home)):
         git = os.path.join(folder, ".git")
         if os.path.lexists(git) and _may_list(git, os.fsencode(os.path.relpath(home, folder).replace(os.sep, "/"))):
             return True
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return False
-        folder = parent
+    return False
 
 
 def _may_list(git: str, name: bytes) -> bool:

@@ -58,7 +58,7 @@ class ModelAnswers:
     @cached_property
     def _db(self) -> Database:
         db = Database(self._path)
-        oldest = (datetime.now(UTC) - timedelta(days=min(self._keep_days, _MOST_DAYS))).strftime("%Y-%m-%d")
+        oldest = _day(before=min(self._keep_days, _MOST_DAYS))
         if self._keep_days and db.row("SELECT 1 FROM answer WHERE made != '' AND made < ?", oldest):
             db.write("DELETE FROM answer WHERE made != '' AND made < ?", oldest)
         return db
@@ -76,7 +76,7 @@ class ModelAnswers:
         """Store an answer."""
         columns = "prompt, model, sha256, answer, session, project, made"
         query = f"INSERT OR REPLACE INTO answer ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)"
-        self._db.write(query, prompt, model, sha256, answer, session, project, _today())
+        self._db.write(query, prompt, model, sha256, answer, session, project, _day())
 
 
 KEPT_DAYS = 30  # an older question is not answered any more
@@ -134,14 +134,13 @@ class AgentQuestions:
     @cached_property
     def _db(self) -> Database:
         db = Database(self._path)
-        oldest = (datetime.now(UTC) - timedelta(days=KEPT_DAYS)).strftime("%Y-%m-%d")
-        db.write("DELETE FROM agent_question WHERE made < ?", oldest)
+        db.write("DELETE FROM agent_question WHERE made < ?", _day(before=KEPT_DAYS))
         return db
 
     def put(self, client: str, question: QueuedQuestion) -> None:
         """Queue a question, once."""
         query = "INSERT OR REPLACE INTO agent_question (id, client, made, question) VALUES (?, ?, ?, ?)"
-        self._db.write(query, question.id, client, question.made or _today(), msgspec.json.encode(question))
+        self._db.write(query, question.id, client, question.made or _day(), msgspec.json.encode(question))
 
     def open(self, client: str) -> list[QueuedQuestion]:
         """Return the questions for this client, oldest first."""
@@ -158,8 +157,9 @@ class AgentQuestions:
         return msgspec.structs.replace(msgspec.json.decode(row[0], type=QueuedQuestion), made=row[1])
 
 
-def _today() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%d")
+def _day(*, before: int = 0) -> str:
+    """Return today, or the day this many days before."""
+    return (datetime.now(UTC) - timedelta(days=before)).strftime("%Y-%m-%d")
 
 
 FILE = "usage.db"
@@ -195,7 +195,7 @@ class CallCounter:
                 return f"the {self._a_day} calls of today are used up ({self._setting})"
             if calls_this_hour >= self._an_hour:
                 return f"the {self._an_hour} calls of this hour are used up ({self._setting})"
-            db.execute("DELETE FROM call WHERE day < ?", ((now - timedelta(days=_KEPT_DAYS)).strftime("%Y-%m-%d"),))
+            db.execute("DELETE FROM call WHERE day < ?", (_day(before=_KEPT_DAYS),))
             db.execute(
                 "INSERT INTO call VALUES (?, ?, ?, 1, 0) ON CONFLICT DO UPDATE SET calls = calls + 1",
                 (day, hour, self._background),
@@ -223,12 +223,11 @@ class CallCounter:
 
 def used_today(*, background: bool) -> UsedToday:
     """Return what was used today."""
-    day = datetime.now(UTC).strftime("%Y-%m-%d")
     if not (Path(state_folder()) / FILE).exists():
         return UsedToday(0, 0.0)
     query = "SELECT coalesce(sum(calls), 0), coalesce(sum(usd), 0) FROM call WHERE day = ? AND background = ?"
     with closing(_open_usage()) as database:
-        return UsedToday(*database.row(query, day, int(background)))
+        return UsedToday(*database.row(query, _day(), int(background)))
 
 
 def _open_usage() -> Database:

@@ -156,12 +156,15 @@ class _SignalHead(msgspec.Struct):
     names: tuple[str, ...] = ()
 
 
-class _FindingsHead(msgspec.Struct):
+class _SessionHead(msgspec.Struct):
     session: str
     agent: str
     project: str = ""
     started: str = ""
     ended: str = ""
+
+
+class _FindingsHead(_SessionHead):
     turns: list[msgspec.Raw] = []
     signals: list[_SignalHead] = []
     tool_calls: int = 0
@@ -173,12 +176,7 @@ class _TurnHead(msgspec.Struct):
     time: str = ""
 
 
-class _AuditedHead(msgspec.Struct):
-    session: str
-    agent: str
-    project: str = ""
-    started: str = ""
-    ended: str = ""
+class _AuditedHead(_SessionHead):
     turns: list[_TurnHead] = []
 
 
@@ -207,7 +205,7 @@ def session_rows(key: str, findings: bytes | None, audited: bytes | None) -> Ite
     yield from (_row(head, head) for head in turns.values())
 
 
-def _row(head: _FindingsHead | _AuditedHead, audited: _AuditedHead | None) -> SessionRow:
+def _row(head: _SessionHead, audited: _AuditedHead | None) -> SessionRow:
     turns = [(turn.turn, turn.time or head.started, turn.diagnosis) for turn in (audited.turns if audited else ())]
     return SessionRow(
         head.session, head.agent, project_name(head.project), head.project, head.started, head.ended, audited=turns

@@ -32,7 +32,7 @@ from hashlib import md5
 from importlib import import_module
 from pathlib import Path
 from threading import RLock
-from typing import Any, Protocol, cast
+from typing import Any
 from uuid import UUID, uuid5
 
 import msgspec
@@ -160,32 +160,6 @@ _EVERYTHING = 2**31 - 1
 _VALUES = struct.Struct(f"{DIMENSIONS}b")
 
 
-class _MemoryRow(Protocol):
-    id: str
-    payload: dict[str, Any] | None
-
-
-class _VectorStore(Protocol):
-    """The part of `mem0.vector_stores.qdrant.Qdrant` that we use."""
-
-    client: Any
-    _bm25_encoder: object
-
-    def insert(self, vectors: list[list[float]], payloads: list[dict[str, Any]], ids: list[str]) -> None: ...
-    def get(self, vector_id: str) -> _MemoryRow | None: ...
-    def list(self, filters: dict[str, Any] | None = None, top_k: int = 100) -> tuple[list[_MemoryRow], object]: ...
-    def delete(self, vector_id: str) -> None: ...
-
-
-class Memory(Protocol):
-    """The part of `mem0.Memory` that we use."""
-
-    vector_store: _VectorStore
-
-    def close(self) -> None:
-        """Close the history; the vector store stays open."""
-
-
 class Embedder:
     """Our embedding behind Mem0's interface."""
 
@@ -212,8 +186,8 @@ class NoModel:
         raise StoreError("item-invalid", "Mem0 runs without a language model here. Try: add(…, infer=False)")
 
 
-def open_memory(path: Path) -> Memory:
-    """Open Mem0 on a folder, with our embedding, and without telemetry, model and network."""
+def open_memory(path: Path) -> Any:
+    """Open a `mem0.Memory` on a folder, with our embedding, and without telemetry, model and network."""
     os.environ["MEM0_TELEMETRY"] = "False"  # read on import
     os.environ.setdefault("MEM0_DIR", str(path))  # else Mem0 writes into the home folder
     try:
@@ -239,7 +213,7 @@ def open_memory(path: Path) -> Memory:
         ),
         history_db_path=str(path / "history.db"),
     )
-    memory = cast(Memory, mem0.Memory(config))
+    memory = mem0.Memory(config)
     memory.vector_store._bm25_encoder = False  # else it is fetched from the network
     return memory
 
@@ -264,7 +238,7 @@ class Mem0Backend(Backend):
         with self._explained():
             make_folder(path)
             self.memory = open_memory(path)
-        self._store = self.memory.vector_store
+        self._store = self.memory.vector_store  # a `mem0.vector_stores.qdrant.Qdrant`
 
     def swap(self, swaps: Sequence[Swap]) -> None:
         """Put items in order, up to an error, then remove. The same call completes the rest: it is idempotent."""
@@ -281,7 +255,7 @@ class Mem0Backend(Backend):
     def get(self, id_: str) -> Item | None:
         with self._lock, self._explained():
             row = self._store.get(_memory_id(id_))
-        item = _item(row) if row else None
+        item = _item(row.id, row.payload) if row else None
         return item if item and item.id == id_ else None
 
     def copies(self, id_: str) -> list[Item]:
@@ -297,12 +271,12 @@ class Mem0Backend(Backend):
     def close(self) -> None:
         """Release the folder for other processes."""
         with self._lock:
-            self.memory.close()
+            self.memory.close()  # the history; the vector store stays open
             self._store.client.close()
 
     def _found(self, filters: dict[str, Any] | None) -> list[Item]:
         with self._lock, self._explained():
-            return [item for row in self._store.list(filters, _EVERYTHING)[0] if (item := _item(row))]
+            return [item for row in self._store.list(filters, _EVERYTHING)[0] if (item := _item(row.id, row.payload))]
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -349,9 +323,9 @@ def _payload(item: Item) -> dict[str, Any]:
     }
 
 
-def _item(row: _MemoryRow) -> Item | None:
+def _item(memory_id: str, fields: dict[str, Any] | None) -> Item | None:
     """Return the item of a memory: ours, a part of it, or a plain memory; None for any other."""
-    payload, key = row.payload or {}, str(row.id)
+    payload, key = fields or {}, str(memory_id)
     with suppress(ValueError):
         if "knowbound_item" not in payload:
             return _plain(key, payload)

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -407,10 +407,9 @@ class Index:
 def _readable_rows(path: Path, table: str) -> list[dict[str, str]]:
     """Return the readable rows of a table, by column: the file may be of an earlier schema."""
     found: list[dict[str, str]] = []
-    db = open_read_only(path)
-    with suppress(sqlite3.Error), closing(db) if db else nullcontext():
-        if db is not None:
-            db.row_factory = sqlite3.Row
+    if db := open_read_only(path):
+        db.row_factory = sqlite3.Row
+        with suppress(sqlite3.Error), closing(db):
             for row in db.execute(f"SELECT * FROM {table}"):
                 found.append(dict(row))  # up to where the damage begins
     return found

@@ -47,6 +47,8 @@ STALE = 0.8
 RANKER = "3"  # raise it when the formula, a constant or the meaning of a part changes: records name it
 _DIGITS = 4  # of the parts: enough to order items, few enough to keep pools small
 
+_OFF_VALUES = ("false", "0", "no", "off")
+
 # An item below this relevance is not injected. Nor is an item where the odds of another are MOST_ODDS times as high:
 # what ranks beside the right item is mostly its neighbour.
 RELEVANCE_FLOOR = 0.3
@@ -169,9 +171,4 @@ def recency_of(age_days: float | None) -> float | None:
 
 def quality_is_on(is_allowed: bool = True) -> bool:
     """Report whether measured quality counts: the setting, and the off switch of specification 2."""
-    return is_allowed and os.environ.get("KMS_QUALITY_RANKING_ENABLED", "").strip().lower() not in (
-        "false",
-        "0",
-        "no",
-        "off",
-    )
+    return is_allowed and os.environ.get("KMS_QUALITY_RANKING_ENABLED", "").strip().lower() not in _OFF_VALUES

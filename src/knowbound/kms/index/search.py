@@ -312,7 +312,10 @@ def _rows_by_term(index: sqlite3.Connection, parsed: ParsedQuery, cache: dict[st
     read = 0
     for term in sorted(parsed.sentences_of, key=lambda term: (-len(term), term))[:_MOST_QUERY_TERMS]:
         if read < _MOST_ROWS_READ:
-            cache[term] = rows_by_term[term] = cache.get(term) or _rows(index, term)
+            if not cache.get(term):
+                (listed,) = index.execute(_NEWEST, (f'"{term}"', _MOST_ROWS)).fetchone()  # quicker than row by row
+                cache[term] = list(map(int, listed.split(","))) if listed else []
+            rows_by_term[term] = cache[term]
             if len(cache) > _MOST_CACHED_TERMS:
                 cache.pop(next(iter(cache)))
             read += len(rows_by_term[term])
@@ -324,12 +327,6 @@ def _rows_with_two_rarest(common: dict[str, list[int]], parsed: ParsedQuery) -> 
     rarest = sorted(common, key=lambda term: (-parsed.weights[term], term))[:2]
     both = set.intersection(*(set(common[term]) for term in rarest)) if rarest else set()
     return {term: sorted(both or common[term]) for term in rarest}
-
-
-def _rows(index: sqlite3.Connection, term: str) -> list[int]:
-    """Return the rows with a term, newest first."""
-    (listed,) = index.execute(_NEWEST, (f'"{term}"', _MOST_ROWS)).fetchone()  # quicker than row by row
-    return list(map(int, listed.split(","))) if listed else []
 
 
 def _estimated_count(with_term: list[int], rows: int, newest_row: int) -> int:

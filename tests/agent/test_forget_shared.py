@@ -16,7 +16,7 @@ from knowbound.cli.main import main
 from knowbound.config import Settings
 from knowbound.core.quality import DayRollup, Discovery, QualityTurn, SuggestionAnswer, SuggestionDecision
 from knowbound.errors import StoreError
-from knowbound.kms.backends import mongo as backend
+from knowbound.kms.backends import protocol
 from knowbound.kms.opening import open_shared_log
 from knowbound.kms.team_log import MongoQualityLog
 from knowbound.store.database import Database
@@ -185,7 +185,7 @@ def test_the_verb_shows_first_and_erases_then(
 
 
 def test_where_mongodb_does_not_answer_nothing_is_erased(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backend, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(protocol, "CONNECT_SECONDS", 0.2)
     [port] = free_ports(1)
     down = Settings(
         root=settings.root,

@@ -261,7 +261,7 @@ def test_a_backend_that_does_not_answer_is_a_problem_with_its_reason_and_its_beg
     assert freshness(single)[0] == "ok"
     current = freshness_of(single.home, "mongo").current
     configure(f"mongodb://ada:s3cr3t@127.0.0.1:{free_ports(1)[0]}/kms")
-    monkeypatch.setattr("knowbound.kms.backends.mongo.CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("knowbound.kms.backends.protocol.CONNECT_SECONDS", 0.2)
     made, _ = worker(single)
     made._synchronise("mongo")
     first = made._retry_pauses["mongo"]

@@ -16,7 +16,7 @@ import pytest
 from knowbound.core.item import Item
 from knowbound.distribution import extra_command
 from knowbound.errors import StoreError
-from knowbound.kms.backends import mongo as mongo_backend
+from knowbound.kms.backends import protocol
 from knowbound.kms.backends.mongo import CLOCK, ITEMS, MongoBackend
 from knowbound.kms.backends.protocol import Backend
 from tests.outside_conformance import TeamConformance
@@ -196,7 +196,7 @@ def test_no_acknowledged_write_is_lost_when_the_primary_is_killed(replica_set: R
 def test_what_was_acknowledged_survives_a_kill_and_the_backend_goes_on(
     mongod: Mongod, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mongo_backend, "RECOVERY_SECONDS", 0.5)
+    monkeypatch.setattr(protocol, "RECOVERY_SECONDS", 0.5)
     backend = MongoBackend(url)
     put_items(backend, *[Item(f"i{n}", "kept") for n in range(100)])
     mongod.process.kill()
@@ -223,7 +223,7 @@ def test_what_was_acknowledged_survives_a_kill_and_the_backend_goes_on(
 def test_a_server_that_does_not_answer_is_an_error_without_the_password(
     where: str, silent_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mongo_backend, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(protocol, "CONNECT_SECONDS", 0.2)
     port = silent_port if where == "silent" else free_ports(1)[0]
     with pytest.raises(StoreError) as down:
         MongoBackend(f"mongodb://ada:s3cr3t%40word@127.0.0.1:{port}/kms?authSource=admin")

@@ -15,6 +15,7 @@ from knowbound.core.item import Flag, FlagKind, Item, Relationship
 from knowbound.distribution import extra_command
 from knowbound.errors import StoreError
 from knowbound.kms.backends import neo4j as neo4j_backend
+from knowbound.kms.backends import protocol
 from knowbound.kms.backends.neo4j import Neo4jBackend
 from knowbound.kms.backends.protocol import Backend
 from tests.outside_conformance import TeamConformance
@@ -147,7 +148,7 @@ def test_many_are_all_or_none(backend: Neo4jBackend, monkeypatch: pytest.MonkeyP
 def test_a_server_that_does_not_answer_is_an_error(
     where: str, silent_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(neo4j_backend, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(protocol, "CONNECT_SECONDS", 0.2)
     port = silent_port if where == "silent" else free_ports(1)[0]
     with pytest.raises(StoreError) as down:
         Neo4jBackend(f"bolt://127.0.0.1:{port}", "neo4j", "s3cr3tword")

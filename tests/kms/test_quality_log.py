@@ -22,7 +22,7 @@ from knowbound.config import Settings
 from knowbound.core.quality import KEPT_DAYS, DayRollup, Discovery, LoggedItem, QualityTurn
 from knowbound.distribution import extra_command
 from knowbound.errors import StoreError
-from knowbound.kms.backends import mongo as backend
+from knowbound.kms.backends import protocol
 from knowbound.kms.opening import open_quality_log
 from knowbound.kms.quality_log import DISCOVERY, LOG, ROLLUP, SqliteQualityLog
 from knowbound.kms.team_log import MongoQualityLog
@@ -300,7 +300,7 @@ def test_turns_are_removed_completely_while_the_primary_is_killed(replica_set: R
 def test_what_was_acknowledged_survives_a_kill_and_the_log_goes_on(
     mongod: Mongod, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backend, "RECOVERY_SECONDS", 0.5)
+    monkeypatch.setattr(protocol, "RECOVERY_SECONDS", 0.5)
     with closing(MongoQualityLog(url)) as log:
         for n in range(50):
             log.put(turn("s", f"{n}"))
@@ -332,7 +332,7 @@ def test_what_was_acknowledged_survives_a_kill_and_the_log_goes_on(
 def test_a_log_that_does_not_answer_is_an_error_without_the_password(
     silent_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backend, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(protocol, "CONNECT_SECONDS", 0.2)
     with pytest.raises(StoreError) as down:
         MongoQualityLog(f"mongodb://ada:s3cr3t%40word@127.0.0.1:{silent_port}/kms?authSource=admin")
     assert down.value.slug == "backend-unreachable"

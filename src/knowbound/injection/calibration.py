@@ -12,7 +12,7 @@ then applied to them as the hook does.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -75,7 +75,15 @@ def calibrate_injection(settings: Settings, path: Path, wanted: FloorTarget) -> 
     hook.time_limit_ms = max(_LIMIT_MS, hook.time_limit_ms)
     floor = RELEVANCE_FLOOR if hook.relevance_floor is None else hook.relevance_floor
     try:
-        trials = trials_of(labelled.prompts, home, hook)
+        trials = [
+            Trial(
+                name=prompt.name,
+                right=frozenset(prompt.right),
+                on_topic=frozenset(prompt.on_topic),
+                injecting=PromptInjection(prompt.prompt, home, hook),
+            )
+            for prompt in labelled.prompts
+        ]
     except IndexRefusedError as error:
         raise StoreError(
             "index-not-yours", f"The hook does not use the index of {home}: {error}. Try: knowbound kms sync"
@@ -121,19 +129,6 @@ def check_ids(labelled: LabelledPrompts, served: Collection[str]) -> None:
                     f"{labelled.path}:{prompt.line} names the item {id_!r}, which the store does not serve. "
                     f"Try: knowbound kms list",
                 )
-
-
-def trials_of(prompts: Iterable[LabelledPrompt], home: str, settings: HookSettings) -> list[Trial]:
-    """Return each prompt with the candidates of the hook, to try floors and numbers of items on."""
-    return [
-        Trial(
-            name=prompt.name,
-            right=frozenset(prompt.right),
-            on_topic=frozenset(prompt.on_topic),
-            injecting=PromptInjection(prompt.prompt, home, settings),
-        )
-        for prompt in prompts
-    ]
 
 
 class PromptInjection:

@@ -124,8 +124,9 @@ def _deliver_rescue(home: str, prompt: HookPrompt, answer: LateAnswer, later: li
     if set(answer.keys) <= keys_of_context(home, prompt.context):
         return ""
     now = time.time()
-    at = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03}Z"
-    add_to_record(home, answer.record, {"late_at": at, "late_ms": round((now - answer.asked) * 1000)}, RESCUES)
+    delivered_at = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03}Z"
+    fields = {"late_at": delivered_at, "late_ms": round((now - answer.asked) * 1000)}
+    add_to_record(home, answer.record, fields, RESCUES)
 
     def sent() -> None:
         remember_keys(home, prompt.context, answer.keys)

@@ -163,11 +163,11 @@ def _lines(path: Path) -> Iterator[dict[str, Any] | None]:
         data = path.read_bytes()
     except FileNotFoundError:  # too old, and removed meanwhile
         return
-    at = 0
+    offset = 0
     for line in data.splitlines(keepends=True):
         if line.strip():
-            yield from _fields_of(line, f"{path.name[:10]}.jsonl:{at}")
-        at += len(line)
+            yield from _fields_of(line, f"{path.name[:10]}.jsonl:{offset}")
+        offset += len(line)
 
 
 def _fields_of(line: bytes, place: str) -> Iterator[dict[str, Any] | None]:

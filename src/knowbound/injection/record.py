@@ -40,7 +40,7 @@ class Record:
     def __init__(self, event: str, folder: str = INJECTIONS) -> None:
         self._folder = folder
         now = time.gmtime()
-        self._key: dict[str, Any] = {
+        self.key: dict[str, Any] = {  # the fields that every line of the record has
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", now),
             "id": os.urandom(8).hex(),
             "session": "",
@@ -49,14 +49,9 @@ class Record:
         self._is_begun = False
         self.begins_day = False  # it is the first record of its day
 
-    @property
-    def key(self) -> dict[str, Any]:
-        """Return the fields that every line of the record has."""
-        return self._key
-
     def add_prompt(self, prompt: HookPrompt) -> None:
         """Add session, agent and turn of the run."""
-        self._key["session"] = prompt.session
+        self.key["session"] = prompt.session
         of_prompt = ("agent", "agent_id", "transcript", "prompt_id", "turn_id", "source")
         self._fields |= {name: getattr(prompt, name) for name in of_prompt}
 
@@ -70,7 +65,7 @@ class Record:
 
     def begin(self, home: str) -> None:
         """Write what is to be injected. Raises OSError."""
-        self._append(home, self._key | self._fields_within_limit(home))
+        self._append(home, self.key | self._fields_within_limit(home))
         self._is_begun = True
 
     def end(self, home: str, outcome: str, ms: float, tokens: int, *, delivered: bool, reason: str) -> None:
@@ -78,13 +73,13 @@ class Record:
         fields = {} if self._is_begun else self._fields_within_limit(home)
         ending: dict[str, Any] = {"outcome": outcome, "delivered": delivered, "ms": round(ms, 1)}
         ending |= {"tokens": tokens} if tokens else {}
-        self._append(home, self._key | fields | ending | ({"reason": reason} if reason else {}))
+        self._append(home, self.key | fields | ending | ({"reason": reason} if reason else {}))
 
     def end_with_prompt(self, home: str, prompt: str) -> None:
         """Write the beginning of the prompt without its secrets. Raises OSError."""
         from knowbound.text.redact import excerpt  # noqa: PLC0415  # costs 20 ms
 
-        self._append(home, self._key | {"prompt": excerpt(prompt, PROMPT)})
+        self._append(home, self.key | {"prompt": excerpt(prompt, PROMPT)})
 
     def _fields_within_limit(self, home: str) -> dict[str, Any]:
         """Return the fields that have a value, without candidates and excerpts if the file of the day is full."""
@@ -100,7 +95,7 @@ class Record:
         return fields
 
     def _path(self, home: str) -> str:
-        return os.path.join(home, self._folder, f"{self._key['time'][:10]}.jsonl")
+        return os.path.join(home, self._folder, f"{self.key['time'][:10]}.jsonl")
 
     def _append(self, home: str, line: dict[str, Any]) -> None:
         path = self._path(home)

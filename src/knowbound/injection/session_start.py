@@ -306,14 +306,9 @@ def _cut(text: str, most_tokens: int) -> str:
         if estimated_tokens(longer) >= most_tokens:
             break
         kept = longer
-    return f"{kept or _cut_in_word(text, most_tokens)}…"
-
-
-def _cut_in_word(text: str, most_tokens: int) -> str:
-    """Return the beginning of a long word, or of a text without spaces."""
-    while estimated_tokens(text) >= most_tokens:
+    while not kept and estimated_tokens(text) >= most_tokens:  # a long word, or a text without spaces
         text = text[: len(text) - 1 - len(text) // 10]
-    return text
+    return f"{kept or text}…"
 
 
 # Suggested corrections
@@ -395,17 +390,14 @@ def composed_suggestions(waiting: Sequence[ShownSuggestion]) -> StartText:
     """Compose as many suggestions as may be shown, in as many words as fit."""
     for number in range(min(MOST_SHOWN, len(waiting)), 0, -1):
         for most_characters in _ENTRY_CHARACTERS:
-            text = _suggestions_text(waiting[:number], len(waiting) - number, most_characters)
+            shown, hidden = waiting[:number], len(waiting) - number
+            lines = "\n".join([_suggestion_line(suggestion, most_characters) for suggestion in shown])
+            fence = fence_of(lines)
+            more = f"\n{hidden} more: kms_suggestions." if hidden else ""
+            text = f"{SUGGESTIONS_INTRO}\n{fence}\n{lines}\n{fence}{more}"
             if estimated_tokens(text) <= MOST_SUGGESTION_TOKENS:
-                return StartText(text, [suggestion.id for suggestion in waiting[:number]])
+                return StartText(text, [suggestion.id for suggestion in shown])
     return StartText()
-
-
-def _suggestions_text(shown: Sequence[ShownSuggestion], more: int, most_characters: int) -> str:
-    lines = "\n".join([_suggestion_line(suggestion, most_characters) for suggestion in shown])
-    fence = fence_of(lines)
-    unshown = f"\n{more} more: kms_suggestions." if more else ""
-    return f"{SUGGESTIONS_INTRO}\n{fence}\n{lines}\n{fence}{unshown}"
 
 
 def _suggestion_line(suggestion: ShownSuggestion, most_characters: int) -> str:

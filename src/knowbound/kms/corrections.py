@@ -114,11 +114,11 @@ def flag_all(copies: ItemCopies, flag: Flag) -> list[ItemChange]:
     ]
 
 
-def is_same_call(one: Flag | None, other: Flag | None) -> bool:
+def is_same_call(flag: Flag | None, other: Flag | None) -> bool:
     """Report whether one call set both flags."""
-    if one is None or other is None:
+    if flag is None or other is None:
         return False
-    return (one.kind, one.date, one.by, one.note) == (other.kind, other.date, other.by, other.note)
+    return (flag.kind, flag.date, flag.by, flag.note) == (other.kind, other.date, other.by, other.note)
 
 
 def pointing_to(item: Item, successor: str) -> Item:

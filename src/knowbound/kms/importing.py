@@ -18,22 +18,10 @@ from knowbound.core.item import Anchor, Item, ItemSource, ItemType, Relationship
 from knowbound.core.paths import IGNORED_FOLDERS
 from knowbound.errors import InputError
 from knowbound.files import Walk, is_inside, leads_out, open_below
+from knowbound.kms import pieces
 from knowbound.kms.backends.outside import relationship
 from knowbound.kms.knowledge_store import AnchorState, KnowledgeStore
-from knowbound.kms.pieces import (
-    INDEX_FILE,
-    MARKDOWN,
-    MOST_HOPS,
-    AnchorChecker,
-    Rewordings,
-    blob_id,
-    included,
-    includes_files,
-    is_memory_file,
-    part_id,
-    split,
-    without_topic_lines,
-)
+from knowbound.kms.pieces import MARKDOWN
 from knowbound.kms.validation import ItemEdit, NewItem
 
 _PLAIN_TEXT = (".txt", "")
@@ -105,17 +93,17 @@ def _read_with_included(
             continue
         source, text = _read(path, root, base)
         found[real] = source
-        if not hops and not includes_files(path):
+        if not hops and path.name.lower() not in pieces.INCLUDING_NAMES:
             continue
-        for included_file in included(text, path.parent):
+        for included_file in pieces.included(text, path.parent):
             where = f"{source.file}, @{included_file}"
             if included_file.resolve() in found:
                 continue
             if not is_inside(included_file.resolve(), base.resolve()):
                 reason = f"it is outside of {base}. If you want it: knowbound kms import {included_file}"
                 left_out.append((where, reason))
-            elif hops == MOST_HOPS:
-                left_out.append((where, f"more than {MOST_HOPS} files include each other"))
+            elif hops == pieces.MOST_HOPS:
+                left_out.append((where, f"more than {pieces.MOST_HOPS} files include each other"))
             elif included_file.suffix.lower() not in (*MARKDOWN, *_PLAIN_TEXT):
                 left_out.append((where, "only Markdown and plain text are included"))
             else:
@@ -141,7 +129,7 @@ def _read(path: Path, root: Path, base: Path) -> tuple[ImportSource, str]:
     """Read a file by its kind; return its items, and its text if it may include other files."""
     text, blob = _text_of(path, base)
     file = _name(path, root)
-    is_memory = is_memory_file(path)
+    is_memory = pieces.is_memory_file(path)
     is_followed = is_memory or not is_outside(file)
     match path.suffix.lower():
         case ".jsonl" | ".ndjson":
@@ -152,8 +140,8 @@ def _read(path: Path, root: Path, base: Path) -> tuple[ImportSource, str]:
             return ImportSource(file, is_anchored=False, items=list(_json(path, text))), ""
         case ".txt" | "":
             return ImportSource(file, is_followed, list(_lines(file, text, blob))), text
-    if is_memory and path.name == INDEX_FILE:
-        text = without_topic_lines(text)
+    if is_memory and path.name == pieces.INDEX_FILE:
+        text = pieces.TOPIC_LINE.sub("", text)
     return ImportSource(file, is_followed, list(markdown_items(file, text, blob))), text
 
 
@@ -164,7 +152,7 @@ def _text_of(path: Path, base: Path) -> tuple[str, str]:
             content = opened.read(_LARGEST_BYTES + 1)
         if len(content) > _LARGEST_BYTES:
             raise _unreadable(path, "it is larger than 64 MiB")
-        return content.decode("utf-8-sig"), blob_id(content)
+        return content.decode("utf-8-sig"), pieces.blob_id(content)
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
@@ -186,7 +174,7 @@ def is_outside(file: str) -> bool:
 
 def markdown_items(file: str, text: str, blob: str) -> Iterator[ImportedItem]:
     """Yield the items of a Markdown file; `blob` is git's id of its content."""
-    document = split(text)
+    document = pieces.split(text)
     kind = _MEMORY_KINDS.get(document.fields.get("type", ""))
     about = document.fields.get("description") or document.fields.get("name", "")
     for piece in document.pieces:
@@ -198,7 +186,7 @@ def markdown_items(file: str, text: str, blob: str) -> Iterator[ImportedItem]:
                 type=type_,
                 source=source,
                 subject=(piece.heading or about)[:200],
-                anchor=Anchor(file, heading=piece.heading, blob=blob, part=part_id(piece.content)),
+                anchor=Anchor(file, heading=piece.heading, blob=blob, part=pieces.part_id(piece.content)),
             ),
         )
 
@@ -208,7 +196,7 @@ def _lines(file: str, text: str, blob: str) -> Iterator[ImportedItem]:
     for number, line in enumerate(text.splitlines(), 1):
         content = line.strip().removeprefix("- ").removeprefix("* ").strip()
         if content and not line.startswith("#"):
-            anchor = Anchor(file, blob=blob, part=part_id(line))
+            anchor = Anchor(file, blob=blob, part=pieces.part_id(line))
             yield ImportedItem(f"{file}:{number}", NewItem(content=content, type=ItemType.MEMORY, anchor=anchor))
 
 
@@ -318,7 +306,7 @@ def import_files(store: KnowledgeStore, root: Path, paths: list[Path], backend: 
 
 def check_anchors(store: KnowledgeStore, root: Path) -> Imported:
     """Mark items stale whose place in the project changed, and unmark those whose place is as it was."""
-    checker = AnchorChecker(root)
+    checker = pieces.AnchorChecker(root)
     done = Imported()
     marks: dict[str, AnchorState] = {}
     for indexed in store.index.anchored():
@@ -349,26 +337,18 @@ def _import_followed(store: KnowledgeStore, source: ImportSource, done: Imported
         del old[item.id]  # what is left there is no longer in the file
         done.unchanged.append(item.id)
         marks[item.id] = AnchorState(anchor, stale=False)
-    gone = Rewordings(old.values())
-    added = [found for found in new if not _is_rewording(store, found, gone, old, done)]
+    gone, added = pieces.Rewordings(old.values()), list[ImportedItem]()
+    for found in new:
+        anchor = found.new.anchor
+        reworded = gone.of(anchor.heading, found.new.content) if anchor else None
+        if reworded is None:
+            added.append(found)
+        elif _update(store, reworded.id, found, anchor, done):
+            gone.remove(reworded)
+            del old[reworded.id]
     _add(store, added, done, backend)
     done.stale += old
     store.mark(marks | {id_: AnchorState(item.anchor, stale=True) for id_, item in old.items()})
-
-
-def _is_rewording(
-    store: KnowledgeStore, found: ImportedItem, gone: Rewordings, old: dict[str, Item], done: Imported
-) -> bool:
-    """Update the item that the piece is a new wording of; report whether there is one."""
-    anchor = found.new.anchor
-    assert anchor is not None
-    best = gone.of(anchor.heading, found.new.content)
-    if best is None:
-        return False
-    if _update(store, best.id, found, anchor, done):
-        gone.remove(best)
-        del old[best.id]
-    return True
 
 
 def _import_export(store: KnowledgeStore, source: ImportSource, done: Imported, backend: str) -> None:

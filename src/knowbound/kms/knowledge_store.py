@@ -117,8 +117,8 @@ class KnowledgeStore(StoreWriter):
         with self.index.reading() as index:
             near = near_duplicates(index, item.content)
         with self._locked():
-            if taken := stored_items(self.backends, item.id):
-                raise InputError("item-duplicate", f"The id {item.id} is taken: {quoted(taken[0].item.content)}")
+            if with_id := stored_items(self.backends, item.id):
+                raise InputError("item-duplicate", f"The id {item.id} is taken: {quoted(with_id[0].item.content)}")
             self._refuse.duplicates(item.content)
             if not again:
                 self._refuse.withdrawn(item.content, verb="add")

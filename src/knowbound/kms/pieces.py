@@ -107,7 +107,9 @@ def _sections(text: str) -> Iterator[_Section]:
 
 def _pieces(section: _Section) -> Iterator[Piece]:
     """Yield a list bullet by bullet, a short section whole, and a long section in packed blocks."""
-    body = _body(section.lines)
+    # A comment, or a line that includes a file, has no content itself.
+    lines = [line for line in section.lines if not _INCLUDE.fullmatch(line.strip())]
+    body = _without_comments("\n".join(lines)).strip()
     if not body:
         return
     title = section.heading.rpartition(" > ")[2]
@@ -124,19 +126,13 @@ def _pieces(section: _Section) -> Iterator[Piece]:
             yield from _titled_piece(section.heading, title, block)
 
 
-def _body(lines: Iterable[str]) -> str:
-    """Join lines without comments and includes, which have no content themselves."""
-    kept = [line for line in lines if not _INCLUDE.fullmatch(line.strip())]
-    return _without_comments("\n".join(kept)).strip()
-
-
 def _without_comments(text: str) -> str:
     """Remove whole comments; an unclosed comment is text."""
-    kept, at = [], 0
-    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
-        kept.append(text[at:start])
-        at = end + 3
-    return "".join([*kept, text[at:]])
+    kept, position = [], 0
+    while (start := text.find("<!--", position)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        kept.append(text[position:start])
+        position = end + 3
+    return "".join([*kept, text[position:]])
 
 
 def _blocks(body: str) -> list[str]:
@@ -273,16 +269,12 @@ def _named_part(file: str, content: bytes, name: str) -> str:
 
 MOST_HOPS = 5
 INDEX_FILE = "MEMORY.md"
-_INCLUDING_NAMES = ("claude.md", "claude.local.md")
+INCLUDING_NAMES = ("claude.md", "claude.local.md")  # files that Claude Code looks for included files in, in lower case
 _INCLUDED = re.compile(r"(?:^|(?<=\s))@((?:[^\s\\]|\\ )+)", re.MULTILINE)
 _PATH_START = re.compile(r"[A-Za-z0-9._~/-]")
-_TOPIC_LINE = re.compile(r"^\s*[-*+]\s*\**\[[^\]\n]*\]\([^)\s]+\.md\)[^\n]*$", re.MULTILINE)
+# A line of a memory index that only leads to a topic file.
+TOPIC_LINE = re.compile(r"^\s*[-*+]\s*\**\[[^\]\n]*\]\([^)\s]+\.md\)[^\n]*$", re.MULTILINE)
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9]")
-
-
-def includes_files(path: Path) -> bool:
-    """Report whether Claude Code looks for included files in a file of this name."""
-    return path.name.lower() in _INCLUDING_NAMES
 
 
 def included(text: str, folder: Path) -> Iterator[Path]:
@@ -326,11 +318,6 @@ def is_memory_file(path: Path) -> bool:
     """Report whether a file is in a memory folder."""
     folders = path.resolve().parts[:-1]
     return any(top == "projects" and below == "memory" for top, below in zip(folders, folders[2:], strict=False))
-
-
-def without_topic_lines(text: str) -> str:
-    """Remove the lines of an index that only lead to topic files."""
-    return _TOPIC_LINE.sub("", text)
 
 
 _REWORDED = 0.5  # share of text that a reworded piece has in common with the old piece under the same heading

@@ -137,8 +137,8 @@ def restates(text: str, old: str, new: str) -> bool:
     return len(words & wrong) / len(wrong) > (len(words & right) / len(right) if right else 0.0)
 
 
-def _statement_likeness(one: str, other: str) -> float:
-    return likeness(similarity(_vector(one), _vector(other)), _statement(one), _statement(other))
+def _statement_likeness(text: str, other: str) -> float:
+    return likeness(similarity(_vector(text), _vector(other)), _statement(text), _statement(other))
 
 
 _vector = lru_cache(maxsize=4096)(embed)

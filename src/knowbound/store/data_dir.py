@@ -171,11 +171,11 @@ def _may_list(git: str, name: bytes) -> bool:
         return True
     if listed[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
         return True  # this version of the list shortens names
-    at = listed.find(name)
-    while at >= 0:
+    start = listed.find(name)
+    while start >= 0:
         # Length and flags precede a name; a slash after a readable character precedes the end of a longer path.
-        is_whole = listed[at - 1 : at] != b"/" or listed[at - 2] < ord(" ")
-        if is_whole and listed[at + len(name) : at + len(name) + 1] in (b"/", b"\0"):
+        is_whole = listed[start - 1 : start] != b"/" or listed[start - 2] < ord(" ")
+        if is_whole and listed[start + len(name) : start + len(name) + 1] in (b"/", b"\0"):
             return True
-        at = listed.find(name, at + 1)
+        start = listed.find(name, start + 1)
     return False

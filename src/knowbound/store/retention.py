@@ -109,14 +109,14 @@ def blank_lines(path: Path, is_gone: Callable[[bytes], bool], *, preview: bool) 
     gone: list[bytes] = []
     try:
         with path.open("rb" if preview else "r+b") as file:
-            at = 0
+            offset = 0
             for line in file.read().splitlines(keepends=True):
                 content = line.rstrip(b"\r\n")
                 if content.strip() and is_gone(content):
                     gone.append(content)
                     if not preview:
-                        os.pwrite(file.fileno(), b" " * len(content), at)
-                at += len(line)
+                        os.pwrite(file.fileno(), b" " * len(content), offset)
+                offset += len(line)
             if not preview:
                 os.fsync(file.fileno())
     except FileNotFoundError:

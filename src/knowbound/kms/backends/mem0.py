@@ -40,20 +40,9 @@ import msgspec
 from knowbound.config import Settings
 from knowbound.core.item import Item, ItemSource, ItemType
 from knowbound.errors import StoreError
+from knowbound.kms.backends import protocol
 from knowbound.kms.backends.outside import MEM0_FIELDS, Record, Records, record_backend
-from knowbound.kms.backends.protocol import (
-    RECOVERY_SECONDS,
-    Backend,
-    ContendedError,
-    Swap,
-    missing,
-    printable_url,
-    refused,
-    to_item,
-    to_text,
-    unreachable,
-    whole,
-)
+from knowbound.kms.backends.protocol import Backend, ContendedError, Swap
 from knowbound.text.embedding import DIMENSIONS, embed
 from knowbound.user_files import make_folder
 
@@ -68,7 +57,7 @@ class MemoryRecords(Records):
 
     def __init__(self, url: str, key: str = "", user: str = "") -> None:
         self._url, self._key, self._user = url.rstrip("/"), key, user
-        self.place = f"Mem0 at {printable_url(url)}"
+        self.place = f"Mem0 at {protocol.printable_url(url)}"
 
     def read(self, field: str = "", value: str = "") -> Iterator[Record]:
         if field == "id" and _is_uuid(value):
@@ -117,14 +106,14 @@ class MemoryRecords(Records):
         data = None if body is None else json.dumps(body, default=_iso).encode()
         try:
             request = urllib.request.Request(self._url + path, data, headers, method=method)
-            with urllib.request.urlopen(request, timeout=RECOVERY_SECONDS) as answer:
+            with urllib.request.urlopen(request, timeout=protocol.RECOVERY_SECONDS) as answer:
                 return json.loads(answer.read(_LARGEST_BYTES) or b"null")
         except urllib.error.HTTPError as error:
             if method == "GET" and error.code == 404:
                 return None
-            raise unreachable("Mem0", self._url, f"{method} was answered with {error.code}") from error
+            raise protocol.unreachable("Mem0", self._url, f"{method} was answered with {error.code}") from error
         except (OSError, ValueError) as error:
-            raise unreachable("Mem0", self._url, str(getattr(error, "reason", error))) from error
+            raise protocol.unreachable("Mem0", self._url, str(getattr(error, "reason", error))) from error
 
 
 def _record(row: Record) -> Record:
@@ -195,7 +184,7 @@ def open_memory(path: Path) -> Any:
         configs = import_module("mem0.configs.base")
         factory = import_module("mem0.utils.factory")
     except ImportError as error:
-        raise missing("mem0") from error
+        raise protocol.missing("mem0") from error
     factory.EmbedderFactory.provider_to_class["knowbound"] = f"{__name__}.{Embedder.__name__}"
     factory.LlmFactory.register_provider("knowbound", f"{__name__}.{NoModel.__name__}")
     # Mem0 checks its configs against its own providers: ours are constructed without the check.
@@ -266,7 +255,7 @@ class Mem0Backend(Backend):
         return [*([own] if own else []), *(item for item in found.values() if item.id != id_)]
 
     def changed_since(self, stamp: str) -> tuple[Iterator[Item], str]:
-        return whole(self._found(None), stamp)
+        return protocol.whole(self._found(None), stamp)
 
     def close(self) -> None:
         """Release the folder for other processes."""
@@ -286,7 +275,7 @@ class Mem0Backend(Backend):
         except StoreError:
             raise
         except UnicodeEncodeError as error:
-            raise refused("Mem0", error) from error
+            raise protocol.refused("Mem0", error) from error
         except Exception as error:  # they raise errors of any class
             if "already accessed by another instance" in str(error):
                 raise StoreError(
@@ -319,7 +308,7 @@ def _payload(item: Item) -> dict[str, Any]:
         "role": "user",
         "knowbound_id": item.id,
         "knowbound_copy_of": item.copy_of,
-        "knowbound_item": to_text(item),
+        "knowbound_item": protocol.to_text(item),
     }
 
 
@@ -329,7 +318,7 @@ def _item(memory_id: str, fields: dict[str, Any] | None) -> Item | None:
     with suppress(ValueError):
         if "knowbound_item" not in payload:
             return _plain(key, payload)
-        item = to_item({**json.loads(payload["knowbound_item"]), "content": payload.get("data")})
+        item = protocol.to_item({**json.loads(payload["knowbound_item"]), "content": payload.get("data")})
         return item if _memory_id(item.id) == key else msgspec.structs.replace(item, id=key, copy_of=item.id)
     return None
 

@@ -33,24 +33,9 @@ from uuid import uuid4
 from knowbound.config import Settings
 from knowbound.core.item import Item
 from knowbound.errors import InputError
+from knowbound.kms.backends import protocol
 from knowbound.kms.backends.outside import Records, record_backend
-from knowbound.kms.backends.protocol import (
-    CONNECT_SECONDS,
-    RECOVERY_SECONDS,
-    Backend,
-    ContendedError,
-    Removed,
-    Stamp,
-    Swap,
-    missing,
-    pages,
-    printable_url,
-    refuse_changed,
-    refused,
-    to_item,
-    to_record,
-    unreachable,
-)
+from knowbound.kms.backends.protocol import Backend, ContendedError, Removed, Stamp, Swap
 from knowbound.text.clock import utc_now
 
 try:
@@ -67,7 +52,7 @@ try:
     from pymongo.read_preferences import ReadPreference
     from pymongo.write_concern import WriteConcern
 except ImportError as error:
-    raise missing("mongo") from error
+    raise protocol.missing("mongo") from error
 
 ITEMS, CLOCK = "kms_items", "kms_clock"
 _MARKS = ("written", "writing")
@@ -98,9 +83,9 @@ class MongoConnection:
             self.client: pymongo.MongoClient[Document] = pymongo.MongoClient(
                 url,
                 appname="knowbound",
-                serverSelectionTimeoutMS=int(RECOVERY_SECONDS * 1000),
-                connectTimeoutMS=int(CONNECT_SECONDS * 1000),
-                socketTimeoutMS=int(RECOVERY_SECONDS * 1000),
+                serverSelectionTimeoutMS=int(protocol.RECOVERY_SECONDS * 1000),
+                connectTimeoutMS=int(protocol.CONNECT_SECONDS * 1000),
+                socketTimeoutMS=int(protocol.RECOVERY_SECONDS * 1000),
                 retryWrites=True,
                 retryReads=True,
             )
@@ -111,8 +96,8 @@ class MongoConnection:
                 write_concern=DURABLE,
             )
         except (PyMongoError, ValueError) as error:
-            raise unreachable("MongoDB", url, str(error)) from error
-        with self.preparing(), pymongo.timeout(CONNECT_SECONDS):
+            raise protocol.unreachable("MongoDB", url, str(error)) from error
+        with self.preparing(), pymongo.timeout(protocol.CONNECT_SECONDS):
             hello = self.client.admin.command("hello")
         self.has_streams = "setName" in hello or hello.get("msg") == "isdbgrid"
         self.most_document_bytes = int(hello.get("maxBsonObjectSize", _MOST_DOCUMENT_BYTES))
@@ -127,12 +112,12 @@ class MongoConnection:
         try:
             yield
         except (BSONError, UnicodeEncodeError, OverflowError) as error:
-            raise refused("MongoDB", error, self._refusal) from error
+            raise protocol.refused("MongoDB", error, self._refusal) from error
         except PyMongoError as error:
             reason = _ADDED_BY_DRIVER.split(str(error))[0]
             if isinstance(error, DocumentTooLarge) or getattr(error, "code", None) == _TOO_LARGE_CODE:
-                raise refused("MongoDB", reason, self._refusal) from error
-            raise unreachable("MongoDB", self.url, reason) from error
+                raise protocol.refused("MongoDB", reason, self._refusal) from error
+            raise protocol.unreachable("MongoDB", self.url, reason) from error
 
     @contextmanager
     def preparing(self) -> Iterator[None]:
@@ -150,13 +135,13 @@ class MongoConnection:
             size, most = len(bson.encode(document)), self.most_document_bytes - 1024  # room for the command
         if size > most:
             reason = f"{str(document['_id'])[:100]!r} has {size:,} bytes, and a document at most {most:,}"
-            raise refused("MongoDB", reason, self._refusal)
+            raise protocol.refused("MongoDB", reason, self._refusal)
 
     def found(
         self, collection: Collection[Document], ids: Iterable[str], fields: Document | None = None
     ) -> Iterator[Document]:
         """Yield the documents with these ids. No cursor is open while the caller works."""
-        for page in pages(ids, _PAGE_IDS):
+        for page in protocol.pages(ids, _PAGE_IDS):
             with self.recovering(len(page)):
                 found = list(collection.find({"_id": {"$in": page}}, fields))
             yield from found
@@ -164,7 +149,7 @@ class MongoConnection:
     @contextmanager
     def recovering(self, documents: int = 1) -> Iterator[None]:
         """Retry for as long as an election may take, longer for many documents; errors become StoreError."""
-        with self.explained(), pymongo.timeout(RECOVERY_SECONDS + documents / _DOCUMENTS_PER_SECOND):
+        with self.explained(), pymongo.timeout(protocol.RECOVERY_SECONDS + documents / _DOCUMENTS_PER_SECOND):
             yield
 
 
@@ -174,7 +159,7 @@ class MongoRecords(Records):
     def __init__(self, url: str, collection: str) -> None:
         self._server = MongoConnection(url)
         self._documents = self._server.database[collection]
-        self.place = f"{collection} of MongoDB at {printable_url(url)}"
+        self.place = f"{collection} of MongoDB at {protocol.printable_url(url)}"
 
     def read(self, field: str = "", value: str = "") -> Iterator[Document]:
         spellings = [value, ObjectId(value)] if ObjectId.is_valid(value) else [value]
@@ -254,7 +239,7 @@ class MongoBackend(Backend):
                     if document := found.get(swap.id):
                         queries[swap.id] = self._query_as_read(swap, document)
                     else:
-                        refuse_changed(swap, None)
+                        protocol.refuse_changed(swap, None)
                 if len(swaps) > 1:  # the write of one document is one step
                     queries = self._claimed(queries, mark)
                 done = self._items.bulk_write([_write(swap, queries.get(swap.id), mark) for swap in swaps])
@@ -280,7 +265,11 @@ class MongoBackend(Backend):
             clock = self._clock.find_one({"_id": ITEMS}, session=session) or {"store": "", "last": 0}
         now = Stamp(clock["store"], clock["last"])
         seen = now.since(stamp)
-        return (self._changed(seen, session) if seen else self._read({}, session)), str(now)
+        if not seen:
+            return self._read({}, session), str(now)
+        # In this order: the module's docstring says why.
+        queries: tuple[Document, ...] = ({"writing": {"$exists": True}}, {"written": {"$gt": seen}})
+        return (found for query in queries for found in self._read(query, session)), str(now)
 
     def restore(self, keys: Sequence[str]) -> None:
         """Restore as a write of its own, so that every machine learns of it."""
@@ -327,7 +316,7 @@ class MongoBackend(Backend):
         """Return a query for the document in exactly this state, after other writes have ended or timed out."""
         end = time.monotonic() + _PATIENCE_SECONDS
         while True:
-            refuse_changed(swap, _item(document))
+            protocol.refuse_changed(swap, _item(document))
             writing = document.get("writing")
             if writing is None or time.monotonic() > end:
                 return {"_id": {"$eq": swap.id}, "writing": writing, "written": document.get("written")}
@@ -361,11 +350,6 @@ class MongoBackend(Backend):
         numbered = {"$set": {"written": clock["last"] if clock else 0}, "$unset": {"writing": ""}}
         self._items.bulk_write([pymongo.UpdateOne({"_id": id_, "writing": mark}, numbered) for id_ in ids])
 
-    def _changed(self, seen: int, after: ClientSession) -> Iterator[Item | Removed]:
-        """Yield changes in this order: the module's docstring says why."""
-        yield from self._read({"writing": {"$exists": True}}, after)
-        yield from self._read({"written": {"$gt": seen}}, after)
-
     def _found(self, query: Document) -> Iterator[Item]:
         return (found for found in self._read(query) if isinstance(found, Item))
 
@@ -387,12 +371,12 @@ def _item(document: Document) -> Item | None:
     record = {key: value for key, value in document.items() if key not in _MARKS}
     record["id"] = record.pop("_id", None)
     with suppress(ValueError):
-        return to_item(record)
+        return protocol.to_item(record)
     return None
 
 
 def _document(item: Item) -> Document:
-    record = to_record(item)
+    record = protocol.to_record(item)
     record["_id"] = record.pop("id")
     return record
 

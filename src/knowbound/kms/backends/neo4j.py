@@ -29,24 +29,9 @@ from uuid import uuid4
 
 from knowbound.config import Settings
 from knowbound.core.item import Item
+from knowbound.kms.backends import protocol
 from knowbound.kms.backends.outside import Records, record_backend
-from knowbound.kms.backends.protocol import (
-    CONNECT_SECONDS,
-    RECOVERY_SECONDS,
-    Backend,
-    ContendedError,
-    Removed,
-    Stamp,
-    Swap,
-    missing,
-    pages,
-    printable_url,
-    refuse_changed,
-    refused,
-    to_item,
-    to_record,
-    unreachable,
-)
+from knowbound.kms.backends.protocol import Backend, ContendedError, Removed, Stamp, Swap
 from knowbound.text.clock import utc_now
 
 try:
@@ -54,7 +39,7 @@ try:
     from neo4j.exceptions import ClientError, ConstraintError, DriverError, Neo4jError
     from neo4j.time import DateTime
 except ImportError as error:
-    raise missing("neo4j") from error
+    raise protocol.missing("neo4j") from error
 
 _PAGE_ROWS = 1000
 _PLAIN_KIND = re.compile("[a-z][a-z0-9_]{0,59}", re.ASCII)
@@ -119,19 +104,19 @@ class Neo4jConnection:
         self._lock = Lock()
         self._bookmarks = neo4j.GraphDatabase.bookmark_manager()
         if not _BOLT.match(url):
-            raise unreachable("Neo4j", url, "the address does not begin with bolt:// or neo4j://")
+            raise protocol.unreachable("Neo4j", url, "the address does not begin with bolt:// or neo4j://")
         try:
             self._driver = neo4j.GraphDatabase.driver(
                 url,
                 auth=(user, password) if user else None,
                 user_agent="knowbound",
-                connection_timeout=CONNECT_SECONDS,
-                connection_acquisition_timeout=CONNECT_SECONDS,
-                max_transaction_retry_time=RECOVERY_SECONDS,
+                connection_timeout=protocol.CONNECT_SECONDS,
+                connection_acquisition_timeout=protocol.CONNECT_SECONDS,
+                max_transaction_retry_time=protocol.RECOVERY_SECONDS,
                 notifications_min_severity="OFF",
             )
         except (DriverError, ValueError) as error:
-            raise unreachable("Neo4j", url, str(error)) from error
+            raise protocol.unreachable("Neo4j", url, str(error)) from error
 
     def close(self) -> None:
         """Close all connections."""
@@ -144,11 +129,11 @@ class Neo4jConnection:
             with self._driver.session(database=self._database, bookmark_manager=self._bookmarks) as session:
                 yield session
         except UnicodeEncodeError as error:
-            raise refused("Neo4j", error) from error
+            raise protocol.refused("Neo4j", error) from error
         except Neo4jError as error:
-            raise unreachable("Neo4j", self.url, error.message or str(error)) from error
+            raise protocol.unreachable("Neo4j", self.url, error.message or str(error)) from error
         except (DriverError, OSError) as error:
-            raise unreachable("Neo4j", self.url, str(error)) from error
+            raise protocol.unreachable("Neo4j", self.url, str(error)) from error
 
     def write(self, work: Callable[[neo4j.ManagedTransaction], None]) -> None:
         """Run one write at a time: a clock orders writes anyway, and a server without locks would refuse them."""
@@ -171,7 +156,7 @@ class NodeRecords(Records):
             MATCH (k:{self._label}) WHERE %s
             OPTIONAL MATCH (k)-[r]->(t:{self._label})
             RETURN properties(k) AS node, collect([type(r), t.id]) AS edges"""
-        self.place = f":{label} of Neo4j at {printable_url(server.url)}"
+        self.place = f":{label} of Neo4j at {protocol.printable_url(server.url)}"
 
     def read(self, field: str = "", value: str = "") -> Iterator[_Record]:
         query = self._read % (f"k.{_quoted(field)} = $value" if field else "true")
@@ -272,7 +257,7 @@ class Neo4jBackend(Backend):
             found = run.run(_READ % "i.id IN $ids", ids=[swap.id for swap in swaps])
             now = {item.id: item for record in found if (item := _item(record["node"], record["edges"]))}
             for swap in swaps:
-                refuse_changed(swap, now.get(swap.id))
+                protocol.refuse_changed(swap, now.get(swap.id))
             _put(run, [swap.after for swap in swaps if swap.after is not None], number)
             _remove(run, [swap.before for swap in swaps if swap.after is None and swap.before is not None], number)
 
@@ -331,7 +316,7 @@ def _item(node: _Record, edges: list[list[Any]]) -> Item | None:
     with suppress(ValueError):
         found = sorted((edge for edge in edges if edge[0] is not None), key=lambda edge: int(edge[0]))
         related = [{"kind": kind, "target": target} for _, kind, target in found]
-        return to_item(_unflattened(node) | {"relationships": related})
+        return protocol.to_item(_unflattened(node) | {"relationships": related})
     return None
 
 
@@ -368,12 +353,12 @@ def _remove(run: neo4j.ManagedTransaction, items: list[Item], number: int) -> No
 
 def _run_paged(run: neo4j.ManagedTransaction, query: str, name: str, rows: Iterable[object]) -> list[neo4j.Record]:
     """Run a query for any number of rows, and return its records."""
-    return [record for page in pages(rows, _PAGE_ROWS) for record in run.run(query, {name: page})]
+    return [record for page in protocol.pages(rows, _PAGE_ROWS) for record in run.run(query, {name: page})]
 
 
 def _node(item: Item) -> _Record:
     """Return the properties of an item's node: without relationships, with nested structs flattened."""
-    node = to_record(item)
+    node = protocol.to_record(item)
     node.pop("relationships", None)
     for name in _NESTED:
         for key, value in (node.pop(name, None) or {}).items():

@@ -45,7 +45,7 @@ from knowbound.store.listing import SqliteResults
 from knowbound.text.clock import comparable_time
 from knowbound.text.intent import intent_of
 from knowbound.text.redact import excerpt, redact
-from knowbound.traces.calls.tools import is_unknown_call
+from knowbound.traces.calls.finish import is_unknown_call
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.sessions import SharedEvents, places_of_agents
 from knowbound.traces.turns import TraceTurn, session_of, sessions_in, turns_of

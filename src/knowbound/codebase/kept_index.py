@@ -40,20 +40,15 @@ class KeptTree:
 
     def __init__(self, db: sqlite3.Connection, root: str, id_: int, updated: float, folders: str) -> None:
         self.root = root
-        self._db, self._id, self._updated, self._folders = db, id_, updated, folders
+        self.updated = updated  # seconds since 1970
+        self._db, self._id, self._folders = db, id_, folders
         self._paths: list[str] | None = None
         self._words: str | None = None
 
     @property
     def is_stale(self) -> bool:
         """True if the last update is too long ago."""
-        return not 0 <= time.time() - self._updated < STALE_SECONDS
-
-    @property
-    def age_words(self) -> str:
-        """Time since the last update, in words."""
-        seconds = max(0.0, time.time() - self._updated)
-        return f"{seconds / 60:.0f} minutes" if seconds < 2 * 3600 else f"{seconds / 3600:.0f} hours"
+        return not 0 <= time.time() - self.updated < STALE_SECONDS
 
     @property
     def paths(self) -> list[str]:

@@ -21,7 +21,7 @@ from knowbound.gaps.signals import AT_LEAST, CallSignals, NewSignal, text_signal
 from knowbound.gaps.wanted import plain_name
 from knowbound.text.clock import comparable_time
 from knowbound.text.redact import excerpt, excerpt_of_end, redact
-from knowbound.traces.calls.tools import is_unknown_call
+from knowbound.traces.calls.finish import is_unknown_call
 from knowbound.traces.other_items import other_items
 
 GENERAL = "general"  # the sample before and without a skill

@@ -164,5 +164,7 @@ def check_source_index(settings: Settings) -> Iterator[HealthCheck]:
         finding = f"the last update failed: {last.get('reason')}"
         yield HealthCheck("source index", NOTE, finding, "knowbound explain defect")
     elif tree := open_tree(str(settings.home), str(settings.root), work_seconds=_TREE_SECONDS):
-        yield HealthCheck("source index", OK, f"{len(tree.paths):,} files, {tree.age_words} old")
+        seconds = max(0.0, time.time() - tree.updated)
+        age = f"{seconds / 60:.0f} minutes" if seconds < 2 * 3600 else f"{seconds / 3600:.0f} hours"
+        yield HealthCheck("source index", OK, f"{len(tree.paths):,} files, {age} old")
         tree.close()

@@ -12,7 +12,7 @@ import time
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.lessons.rescue.names import rescue_path, stem_of
+from knowbound.lessons.rescue.names import stem_of
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
 from knowbound.text.code_names import is_specific, names_in, plain
 from knowbound.traces.calls.intent import has_stray_quote
@@ -162,6 +162,8 @@ def _best_places(matches: Matches, pattern: str, search: Searcher) -> list[Sugge
 
 def _moved(miss: MissedLookup, pattern: str, gone: str, names: TreeNames, search: Searcher) -> Rescue | None:
     """Find the pattern in the files that a nonexistent searched path probably means."""
+    from knowbound.lessons.rescue.paths import rescue_path  # noqa: PLC0415  # most places are there
+
     path = rescue_path(miss._replace(kind="path", query=gone), names)
     if path is None:
         return None

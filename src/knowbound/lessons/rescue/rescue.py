@@ -14,7 +14,7 @@ import time
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.lessons.rescue.event import EventRoots, missed_lookups
-from knowbound.lessons.rescue.names import TreeNames, rescue_path, stem_of
+from knowbound.lessons.rescue.names import TreeNames, stem_of
 from knowbound.lessons.rescue.words import (
     ABSENT,
     GLOB,
@@ -75,6 +75,8 @@ def _first(answers: Iterator[Rescue | None]) -> Rescue | None:
 def _by_tree(miss: MissedLookup, names: TreeNames, until: float) -> Rescue | None:
     """Return what the rules for the kind of a lookup find in the tree."""
     if miss.kind == PATH:
+        from knowbound.lessons.rescue.paths import rescue_path  # noqa: PLC0415
+
         return rescue_path(miss, names)
     if miss.kind == GLOB:
         from knowbound.lessons.rescue.globs import rescue_glob  # noqa: PLC0415

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from knowbound.text.printable import printable_line, shorten
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -71,6 +69,8 @@ NO_MISS = Rescue(is_miss=False)
 
 def quoted(text: str) -> str:
     """A text between backticks: on one line, cut, without what could end the quotation."""
+    from knowbound.text.printable import shorten  # noqa: PLC0415  # most misses are left alone
+
     shown = "".join(sign if sign.isprintable() else " " for sign in text).replace("`", "'").strip()
     return f"`{shorten(shown, _LONGEST_QUOTE)}`"
 
@@ -78,6 +78,7 @@ def quoted(text: str) -> str:
 def as_line(text: str) -> str:
     """Return a person's or an item's words on one line, without the markup of clients and models."""
     from knowbound.injection.bundle import cleaned  # noqa: PLC0415  # most rescues quote nobody
+    from knowbound.text.printable import printable_line  # noqa: PLC0415
 
     return printable_line(cleaned(text))
 

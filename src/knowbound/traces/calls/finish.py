@@ -16,7 +16,7 @@ from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolCal
 from knowbound.text.redact import cut
 from knowbound.traces.calls.intent import tool_intent
 from knowbound.traces.calls.outcome import SUCCESS, failure, search_outcome
-from knowbound.traces.calls.tools import COMMAND_KEYS, PATH_KEYS, QUERY_KEYS, first_text, kind_of
+from knowbound.traces.calls.tools import COMMAND_KEYS, KINDS, MCP_TOOL, PATH_KEYS, QUERY_KEYS, first_text, kind_of
 from knowbound.traces.shell.lookup import read_result, read_shell, split_exit_code
 from knowbound.traces.shell.plan import LinePlan
 
@@ -203,3 +203,24 @@ def finish_patch(id_: str, patch: str, output: str, *, failed: bool, line: int) 
     input_ = {"path": files[0] if files else "", "patch": patch}
     call = finish_call(id_, "apply_patch", input_, output, outcome=outcome, line=line)
     return call if failed else replace(call, paths=files)
+
+
+# Tools of the known clients that look nothing up: plans, sub-agents, questions to the user, control of shells.
+_WITHOUT_LOOKUP = frozenset(
+    "agent task taskcreate taskupdate taskget tasklist taskoutput taskstop todowrite todoread askuserquestion ask_user "
+    "skill exitplanmode enterplanmode enterworktree exitworktree toolsearch tool_search killshell killbash bashoutput "
+    "slashcommand update_plan submit exit stop_bash read_bash write_bash write_stdin wait wait_agent spawn_agent "
+    "send_input close_agent sendmessage croncreate crondelete cronlist schedulewakeup monitor lsp "
+    "listmcpresourcestool list_mcp_resources list_mcp_resource_templates structuredoutput report_intent "
+    "save_memory write_todos todo_write question ask_question ask_followup_question attempt_completion "
+    "plan_mode_respond act_mode_respond use_subagents delegate load_skill think finish edit_anyway js_repl new_task "
+    "switch_mode update_todo_list fetch_instructions "
+    "image_generation request_user_input".split()
+)
+
+
+def is_unknown_call(call: ToolCall) -> bool:
+    """Report whether a call is of a tool that neither a known client nor an MCP server has."""
+    lower = call.name.lower()
+    is_known = lower in KINDS or lower in _WITHOUT_LOOKUP or MCP_TOOL.match(call.name) is not None
+    return call.kind is ToolKind.OTHER and not is_known

@@ -11,7 +11,6 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from knowbound.core.knowledge_paths import is_machine_state
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.tool_kinds import LookupIntent, Syntax, ToolKind
 
@@ -37,6 +36,8 @@ def tool_intent(
     if why := _call_fault(name.lower(), kind, input_, query):
         return LookupIntent.MALFORMED, why
     place = where or (query if kind is not ToolKind.SEARCH or query.startswith(("/", "~")) else "")
+    from knowbound.core.knowledge_paths import is_machine_state  # noqa: PLC0415  # hooks check patterns without it
+
     if is_machine_state(place, folder):
         return LookupIntent.INCIDENTAL, ""
     is_check = input_.get("output_mode") == "count"

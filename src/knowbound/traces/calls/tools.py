@@ -8,11 +8,7 @@ from typing import Any
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.tool_kinds import ToolKind
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:  # hooks load this module
-    from knowbound.core.trace import ToolCall
-
-_KINDS: dict[str, ToolKind] = {
+KINDS: dict[str, ToolKind] = {
     **dict.fromkeys(
         ("grep", "search", "code_search", "codebase_search", "grep_search", "search_file_content", "file_search",
          "glob", "find", "find_file", "search_dir", "search_file", "rg", "semantic_search", "toolsearchtool",
@@ -44,20 +40,7 @@ _KINDS: dict[str, ToolKind] = {
     ),
 }  # fmt: skip
 
-# Tools of the known clients that look nothing up: plans, sub-agents, questions to the user, control of shells.
-_WITHOUT_LOOKUP = frozenset(
-    "agent task taskcreate taskupdate taskget tasklist taskoutput taskstop todowrite todoread askuserquestion ask_user "
-    "skill exitplanmode enterplanmode enterworktree exitworktree toolsearch tool_search killshell killbash bashoutput "
-    "slashcommand update_plan submit exit stop_bash read_bash write_bash write_stdin wait wait_agent spawn_agent "
-    "send_input close_agent sendmessage croncreate crondelete cronlist schedulewakeup monitor lsp "
-    "listmcpresourcestool list_mcp_resources list_mcp_resource_templates structuredoutput report_intent "
-    "save_memory write_todos todo_write question ask_question ask_followup_question attempt_completion "
-    "plan_mode_respond act_mode_respond use_subagents delegate load_skill think finish edit_anyway js_repl new_task "
-    "switch_mode update_todo_list fetch_instructions "
-    "image_generation request_user_input".split()
-)
-
-_MCP = lazy(r"^mcp__(?:.*__)?([^_].*)$|^(?:[\w-]+)[./:]([\w-]+)$")
+MCP_TOOL = lazy(r"^mcp__(?:.*__)?([^_].*)$|^(?:[\w-]+)[./:]([\w-]+)$")
 _MCP_SEARCH = lazy(
     r"(?:^|[_-])(?:search|find|lookup|grep|recall|retrieve)(?=[_-]|s?$|[A-Z])|^(?:query|resolve)(?=[_-]|$)|[a-z](?:Search|Lookup)(?=[_-]|$|[A-Z])"
 )
@@ -77,14 +60,14 @@ COMMAND_KEYS = ("command", "cmd", "script", "commandLine", "commands")
 
 def kind_of(name: str) -> ToolKind:
     """Return the canonical kind of a tool, by the agent's own name for it."""
-    kind = _KINDS.get(name.lower())
+    kind = KINDS.get(name.lower())
     if kind is not None:
         return kind
-    match = _MCP.match(name)
+    match = MCP_TOOL.match(name)
     if match is None:
         return ToolKind.OTHER
     tool = match.group(1) or match.group(2)
-    kind = _KINDS.get(tool.lower())
+    kind = KINDS.get(tool.lower())
     if kind is not None:
         return kind
     if _MCP_WRITE.search(tool):
@@ -94,13 +77,6 @@ def kind_of(name: str) -> ToolKind:
     if _MCP_LIST.search(tool):
         return ToolKind.OTHER  # lists of a remote service are its state, not knowledge that is looked up by name
     return ToolKind.READ if _MCP_READ.search(tool) and "file" in tool.lower() else ToolKind.OTHER
-
-
-def is_unknown_call(call: ToolCall) -> bool:
-    """Report whether a call is of a tool that neither a known client nor an MCP server has."""
-    lower = call.name.lower()
-    is_known = lower in _KINDS or lower in _WITHOUT_LOOKUP or _MCP.match(call.name) is not None
-    return call.kind is ToolKind.OTHER and not is_known
 
 
 def first_text(input_: dict[str, Any], keys: tuple[str, ...]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from knowbound.core.knowledge_paths import is_machine_state
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.tool_kinds import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
 from knowbound.traces.shell.plan import LinePlan, Lookup, plan
@@ -353,7 +352,11 @@ def _is_incidental(parsed: ParsedCommand, folder: str) -> bool:
     """Report whether a lookup asks for a state, or only looks outside of what a project knows."""
     if parsed.is_state:
         return True
-    return bool(parsed.operands) and all(is_machine_state(operand, folder) for operand in parsed.operands)
+    if not parsed.operands:
+        return False
+    from knowbound.core.knowledge_paths import is_machine_state  # noqa: PLC0415
+
+    return all(is_machine_state(operand, folder) for operand in parsed.operands)
 
 
 def _takes_either(line: LinePlan) -> bool:

@@ -14,12 +14,9 @@ from knowbound.traces.shell.tree import (
     ASSIGNMENT,
     Command,
     CompoundCommand,
-    Expansion,
     Pipeline,
     Redirect,
     ShellWord,
-    script_of,
-    unwrap,
 )
 
 LONGEST = 20_000  # characters; a longer line is one unknown command
@@ -45,21 +42,6 @@ _TOKEN = lazy(
     """,
     re.VERBOSE,
 )
-_PIECE = lazy(
-    r"""
-      (?P<bare>[^\s'"\\$`;|&()<>]++)
-    | '(?P<single>[^']*+)'
-    | \$'(?P<ansi>(?>(?:[^'\\]++|\\.)*))'
-    | \$?"(?P<double>[^"\\$`]*+)"
-    | \\(?P<escape>.)
-    | \$(?P<name>\w++|\{[^}]{0,300}\}|[@*\#?$!-])
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_IN_DOUBLE = lazy(r'["\\`]|\$\(|\$(?P<name>\w++|\{[^}]{0,300}\}|[@*#?$!-])')
-_IN_PARENS = lazy(r"""[()'"\\`]|<<-?[ ]?(?P<here>\\?['"]?(?P<mark>[A-Za-z_]\w*)['"]?)""")
-_ESCAPED = lazy(r"\\(.)", re.DOTALL)
-_ANSI = {"n": "\n", "t": "\t", "r": "\r", "e": "\x1b", "a": "\a", "b": "\b", "0": "\0"}
 
 
 def parse(text: str) -> tuple[Pipeline, ...]:
@@ -116,7 +98,9 @@ class _Parser:
                     self.skip_heredocs()
                 return
             if kind == "other" and self.at < size:
-                self.word = self.slow_word()
+                from knowbound.traces.shell.words import read_word  # noqa: PLC0415  # most words have one piece
+
+                self.word, self.at = read_word(self.text, self.at)
                 return
 
     # ---- lists and groups
@@ -240,133 +224,94 @@ class _Parser:
             self.advance()
 
     def skip_heredocs(self) -> None:
+        from knowbound.traces.shell.words import after_heredoc  # noqa: PLC0415  # few lines have one
+
         for mark in self.heredocs:
-            self.at = _after_heredoc(self.text, self.at, mark)
+            self.at = after_heredoc(self.text, self.at, mark)
         self.heredocs = []
 
     def unwrapped(self, command: Command) -> Command | CompoundCommand:
         """Return the command inside its wrappers, or the group of the script of `bash -c "…"`."""
-        command = unwrap(command)
-        text = script_of(command) if self.nested < _NESTED_SCRIPTS else None
+        command = _unwrap(command)
+        text = _script_of(command) if self.nested < _NESTED_SCRIPTS else None
         if text is None:
             return command
         steps = _Parser(text, self.nested + 1).parse()
         return CompoundCommand("sh", body=steps, redirects=command.redirects, wrappers=command.wrappers)
-
-    # ---- words of several pieces
-
-    def slow_word(self) -> ShellWord:
-        """Read a word of several pieces: quotes, escapes and expansions side by side."""
-        text, pieces, expansions, length = self.text, [""], [], 0
-        while self.at < len(text):
-            start = self.at
-            piece = _PIECE.match(text, start)
-            if piece is not None:
-                self.at = piece.end()
-                kind = piece.lastgroup or ""
-                value = piece[kind]
-                if kind == "name":
-                    expansions.append(Expansion(length, length + len(value) + 1, value.strip("{}")))
-                    value = "$" + value
-                elif kind == "ansi":
-                    value = _ESCAPED.sub(lambda found: _ANSI.get(found[1], found[1]), value)
-                elif kind == "escape" and value == "\n":
-                    value = ""
-            elif text[start] == '"' or text.startswith('$"', start):
-                value = self.double(start + 1 + (text[start] == "$"), length, expansions)
-            elif text[start] == "`" or text.startswith(("$(", "<(", ">("), start):
-                value = self.substitution(start)
-                expansions.append(Expansion(length, length + len(value), ""))
-            elif text[start] in "'$\\":  # a quote that never closes, or a plain character
-                self.at = len(text) if text[start] == "'" else start + 1
-                value = text[start + (text[start] == "'") : self.at]
-            else:
-                break
-            pieces.append(value)
-            length += len(value)
-        return ShellWord("".join(pieces), tuple(expansions))
-
-    def double(self, start: int, length: int, expansions: list[Expansion]) -> str:
-        """Read the inside of "…" with expansions in it; `length` is the position in the word."""
-        text, pieces, at = self.text, [], start
-        while True:
-            found = _IN_DOUBLE.search(text, at)
-            if found is None:
-                self.at = len(text)
-                pieces.append(text[at:])
-                break
-            pieces.append(text[at : found.start()])
-            length += found.start() - at
-            sign = found[0]
-            if sign == '"':
-                self.at = found.end()
-                break
-            if sign == "\\":
-                value = text[found.end() : found.end() + 1]
-                at = found.end() + 1
-                value = "" if value == "\n" else value if value in '"\\$`' else "\\" + value
-            elif found["name"] is not None:
-                value, at = sign, found.end()
-                expansions.append(Expansion(length, length + len(value), found["name"].strip("{}")))
-            else:
-                value = self.substitution(found.start())
-                expansions.append(Expansion(length, length + len(value), ""))
-                at = self.at
-            pieces.append(value)
-            length += len(value)
-        return "".join(pieces)
-
-    def substitution(self, start: int) -> str:
-        """Read `$(…)`, `<(…)` or a backquoted command, as written."""
-        text = self.text
-        if text[start] == "`":
-            end = text.find("`", start + 1)
-            while end > 0 and text[end - 1] == "\\":
-                end = text.find("`", end + 1)
-            self.at = end + 1 if end >= 0 else len(text)
-        else:
-            self.at = _after_parens(text, start + 2)
-        return text[start : self.at]
 
 
 _GROUPS = frozenset({"(", "{", "if", "while", "until", "for", "select", "case"})
 _SEPARATORS = frozenset({";", "&", "&&", "||", ";;", ";&", ";;&", ")", "\n"})
 
 
-def _after_heredoc(text: str, at: int, mark: str) -> int:
-    """Return the position after the line that ends a here-document; the end of the text if none does."""
-    while at < len(text):
-        end = text.find("\n", at)
-        end = len(text) if end < 0 else end
-        if text[at:end].strip() == mark:
-            return min(end + 1, len(text))
-        at = end + 1
-    return len(text)
+# ---- wrappers: programs that run the program named in their arguments
+
+# For each wrapper its options that take a value, and the number of operands before the program.
+_WRAPPERS: dict[str, tuple[str, int]] = {
+    # rtk is a proxy that shortens the output of the program it runs.
+    **dict.fromkeys(("nohup", "setsid", "builtin", "command", "noglob", "rtk", "busybox"), ("", 0)),
+    "sudo": ("-u -g -h -p -C -D", 0),
+    "doas": ("-u", 0),
+    "env": ("-u -C -S", 0),
+    "nice": ("-n", 0),
+    "ionice": ("-c -n", 0),
+    "stdbuf": ("-i -o -e", 0),
+    "exec": ("-a", 0),
+    "time": ("-f -o", 0),
+    **dict.fromkeys(("timeout", "gtimeout"), ("-s --signal -k --kill-after", 1)),
+    "xargs": ("-I -i -n -P -L -d -s -a -E --max-args --max-procs", 0),
+    "parallel": ("-j -n", 0),
+    **dict.fromkeys(("docker exec", "podman exec"), ("-e -u -w --env --user --workdir", 1)),
+    "kubectl exec": ("-c -n --container --namespace", 1),
+    "ssh": ("-i -p -l -o -F -J -L -R -D", 1),
+}
+_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash"})
 
 
-def _after_parens(text: str, at: int) -> int:
-    """Return the position after the bracket that closes the one before `at`, outside of quotes and here-documents."""
-    closing = [")"]
-    while closing:
-        found = (_IN_DOUBLE if closing[-1] == '"' else _IN_PARENS).search(text, at)
-        if found is None:
-            return len(text)
-        sign, at = found[0], found.end()
-        if sign == "\\":
+def _unwrap(command: Command) -> Command:
+    """Return the command inside `sudo`, `timeout 5`, `xargs`, …."""
+    for _ in range(4):  # more wrappers are not stacked in practice
+        words, name = command.words, command.program
+        if name in ("docker", "podman", "kubectl") and len(words) > 1 and words[1].text == "exec":
+            words, name = words[1:], name + " exec"
+        if name not in _WRAPPERS or (name == "command" and len(words) > 1 and words[1].text in ("-v", "-V")):
+            break
+        inner_words = _inner_words(words[1:], *_WRAPPERS[name])
+        if not inner_words and name != "xargs":
+            break
+        if name == "ssh" and len(inner_words) == 1:
+            inner_words = (ShellWord("sh"), ShellWord("-c"), inner_words[0])
+        command = Command(inner_words, command.redirects, command.assigns, (*command.wrappers, name))
+    return command
+
+
+def _inner_words(words: tuple[ShellWord, ...], valued: str, operands: int) -> tuple[ShellWord, ...]:
+    """Return the words after a wrapper's own options, assignments and operands."""
+    at = 0
+    while at < len(words):
+        text = words[at].text
+        if text == "--":
             at += 1
-        elif sign == closing[-1]:
-            closing.pop()
-        elif sign == "$(":
-            closing.append(")")
-        elif closing[-1] == ")":
-            if sign == "(":
-                closing.append(")")
-            elif sign == '"':
-                closing.append('"')
-            elif sign == "'":
-                end = text.find("'", at)
-                at = end + 1 if end >= 0 else len(text)
-            elif found["here"] is not None:
-                line = text.find("\n", at)
-                at = _after_heredoc(text, line + 1, found["mark"]) if line >= 0 else at
-    return at
+        elif text.startswith("-") and len(text) > 1:
+            at += 2 if text in valued.split() else 1
+        elif ASSIGNMENT.match(text):
+            at += 1
+        elif operands:
+            operands -= 1
+            at += 1
+        else:
+            break
+    return words[at:]
+
+
+def _script_of(command: Command) -> str | None:
+    """Return the script in `bash -lc "…"`; None for other commands."""
+    if command.program not in _SHELLS:
+        return None
+    words = command.texts
+    for at, word in enumerate(words):
+        if not word.startswith("-"):
+            return None
+        if "c" in word and not word.startswith("--"):
+            return words[at + 1] if at + 1 < len(words) else None
+    return None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
-from knowbound.core.lazy_pattern import lazy
 from knowbound.core.tool_kinds import Syntax, ToolKind
-from knowbound.traces.shell.tree import Arguments, Command, arguments
+from knowbound.traces.shell.tree import Command
 
 
 class ProgramRole(StrEnum):
@@ -46,6 +44,62 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+# ---- arguments
+
+
+class Arguments(NamedTuple):
+    """Arguments of a program: options, their values, operands."""
+
+    flags: frozenset[str]
+    values: dict[str, list[str]]
+    operands: list[str]
+
+    def has(self, *names: str) -> bool:
+        """Report whether one of the options was given, with or without a value."""
+        return any(name in self.flags or name in self.values for name in names)
+
+    def valued(self, *names: str) -> list[str]:
+        """Return the values of these options."""
+        return [value for name in names for value in self.values.get(name, ())]
+
+
+def arguments(words: list[str], short: str = "", long: frozenset[str] = frozenset()) -> Arguments:
+    """Split arguments as getopt does; `short` and `long` name the options that take a value."""
+    flags: set[str] = set()
+    values: dict[str, list[str]] = {}
+    operands: list[str] = []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word == "--":
+            operands += words[at:]
+            break
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+            if equals:
+                values.setdefault(name, []).append(value)
+            elif name in long and at < len(words):
+                values.setdefault(name, []).append(words[at])
+                at += 1
+            else:
+                flags.add(name)
+        elif word.startswith("-") and len(word) > 1:
+            for position, letter in enumerate(word[1:], 2):
+                if letter not in short:
+                    flags.add(letter)
+                    continue
+                value = word[position:]
+                if not value and at < len(words):
+                    value = words[at]
+                    at += 1
+                values.setdefault(letter, []).append(value)
+                break
+        else:
+            operands.append(word)
+    return Arguments(frozenset(flags), values, operands)
+
+
 # ---- searching by content
 
 _CONTEXT = "after-context before-context context max-count regexp file color colour "
@@ -79,7 +133,7 @@ _SAME_OPTIONS = {
 _OPTIONS = {name: (text.split()[0], frozenset(text.split()[1:])) for name, text in _VALUED.items()}
 
 
-def _arguments_of(command: Command, words: list[str]) -> Arguments:
+def arguments_of(command: Command, words: list[str]) -> Arguments:
     """Return the arguments of a program, with the values of those options that take one."""
     name = command.program
     return arguments(words, *_OPTIONS.get(_SAME_OPTIONS.get(name, name), ("", frozenset())))
@@ -87,7 +141,7 @@ def _arguments_of(command: Command, words: list[str]) -> Arguments:
 
 def search(command: Command, words: list[str]) -> ParsedCommand:
     """Read grep and similar programs: the first operand is the pattern unless -e or -f gives it."""
-    options, table = _arguments_of(command, words), _SAME_OPTIONS.get(command.program, command.program)
+    options, table = arguments_of(command, words), _SAME_OPTIONS.get(command.program, command.program)
     operands = options.operands
     patterns = options.valued("e", "regexp")
     if table == "rg" and options.has("files"):
@@ -145,54 +199,10 @@ def lookup(
 
 # ---- searching by name
 
-_FIND_NAMES = _words("-name -iname -path -ipath -wholename -iwholename")
-_FIND_TESTS = _FIND_NAMES | _words(
-    "-regex -iregex -newer -mtime -mmin -size -empty -user -perm -newermt -samefile -inum -lname"
-)
-
-
-def _find(command: Command, words: list[str]) -> ParsedCommand:
-    """Read `find`: the paths, then tests; -exec and -delete can make it an act."""
-    places: list[str] = []
-    query: list[str] = []
-    negated = False
-    by_name = True
-    at = 0
-    while at < len(words) and (not words[at].startswith(("-", "(", "!")) or words[at] in ("-L", "-H", "-P")):
-        if not words[at].startswith("-"):
-            places.append(words[at])
-        at += 1
-    while at < len(words):
-        word = words[at]
-        at += 1
-        if word in ("!", "-not"):
-            negated = True
-            continue
-        if word in _FIND_TESTS:
-            value = word if word == "-empty" else (words[at] if at < len(words) else "")
-            at += word != "-empty"
-            if not negated and not (at < len(words) and words[at] == "-prune"):
-                query.append(value)
-                by_name &= word in _FIND_NAMES
-        elif word == "-delete":
-            return ParsedCommand(ProgramRole.ACT, program="find")
-        elif word in ("-exec", "-execdir", "-ok"):
-            end = next((i for i in range(at, len(words)) if words[i] in (";", "+")), len(words))
-            inner = describe(command._replace(words=command.words[at + 1 : end + 1]))
-            if inner.kind is ToolKind.SEARCH:
-                return inner._replace(operands=tuple(places), program="find")
-            if inner.role in (ProgramRole.ACT, ProgramRole.QUIET):
-                return ParsedCommand(ProgramRole.ACT, program="find")
-            at = end
-        negated = False
-    kind = ToolKind.SEARCH if query else ToolKind.LIST
-    syntax = Syntax.GLOB if by_name and len(query) == 1 else None
-    return lookup(command, kind, " ".join(query), places, syntax=syntax, lists_paths=True)
-
 
 def _fd(command: Command, words: list[str]) -> ParsedCommand:
     """Read `fd`: a pattern or an extension, then the folders."""
-    options = _arguments_of(command, words)
+    options = arguments_of(command, words)
     query = [*options.operands[:1], *options.valued("e", "extension")]
     kind = ToolKind.SEARCH if query else ToolKind.LIST
     return lookup(command, kind, " ".join(query), options.operands[1:], lists_paths=True)
@@ -211,13 +221,13 @@ _PROGRAM_PLACES = _words("which whereis type command hash")
 
 
 def _list(command: Command, words: list[str]) -> ParsedCommand:
-    operands = _arguments_of(command, words).operands
+    operands = arguments_of(command, words).operands
     return lookup(command, ToolKind.LIST, "", operands, is_state=command.program == "stat")
 
 
 def _read(command: Command, words: list[str]) -> ParsedCommand:
     """Read `cat`, `head` and similar programs, which read files, or the pipe if no file is named."""
-    operands = [word for word in _arguments_of(command, words).operands if not (word[:1] == "+" and word[1:].isdigit())]
+    operands = [word for word in arguments_of(command, words).operands if not (word[:1] == "+" and word[1:].isdigit())]
     operands += [redirect.target for redirect in command.redirects if redirect.operator == "<"]
     if any(redirect.operator == "<<" for redirect in command.redirects) or not operands:
         role = ProgramRole.COUNT if command.program == "wc" else ProgramRole.FILTER
@@ -225,73 +235,17 @@ def _read(command: Command, words: list[str]) -> ParsedCommand:
     return lookup(command, ToolKind.READ, "", operands)
 
 
-_LINE_RANGE = lazy(r"[\d,$~+pdq;{}= \n]*\Z")
-_ADDRESS = lazy(r"\\?[/|](.+?)(?<!\\)[/|]")
-
-
-def _script_reader(command: Command, words: list[str]) -> ParsedCommand:
-    """Read `sed`, `awk` and `jq`: the first operand is a script; a pattern in it makes it a search."""
-    name = command.program
-    if name in ("jq", "yq"):
-        words = _without_pairs(words)
-    options = _arguments_of(command, words)
-    if name in ("sed", "gsed") and options.has("i", "in-place"):
-        return ParsedCommand(ProgramRole.QUIET, program=name)
-    scripts, operands = options.valued("e", "expression"), options.operands
-    if not scripts and not options.has("f", "file"):
-        scripts, operands = operands[:1], operands[1:]
-    operands = operands + [redirect.target for redirect in command.redirects if redirect.operator == "<"]
-    operands = [word for word in operands if not re.match(r"[A-Za-z_]\w*=", word)]
-    if not operands:
-        return ParsedCommand(ProgramRole.FILTER, program=name)
-    script = scripts[0] if scripts else ""
-    if name in ("jq", "yq"):
-        seeks = re.search(r"\b(?:select|test|contains|match)\(", script)
-        return lookup(command, ToolKind.SEARCH if seeks else ToolKind.READ, script if seeks else "", operands)
-    address = _ADDRESS.match(script.lstrip())
-    quiet = "n" in options.flags or name not in ("sed", "gsed")
-    if address and quiet and not _LINE_RANGE.match(script):
-        return lookup(command, ToolKind.SEARCH, address[1], operands)
-    return lookup(command, ToolKind.READ, "", operands)
-
-
-def _without_pairs(words: list[str]) -> list[str]:
-    """Return the words without jq's `--arg NAME VALUE`."""
-    kept: list[str] = []
-    skip = 0
-    for word in words:
-        if skip:
-            skip -= 1
-        elif word in ("--arg", "--argjson", "--slurpfile", "--rawfile"):
-            skip = 2
-        else:
-            kept.append(word)
-    return kept
-
-
-def _test(command: Command, words: list[str]) -> ParsedCommand:
-    """Read `test`: `test -f x` and `[ -f x ]` look for a path; other tests look for nothing."""
-    words = [word for word in words if word not in ("]", "]]")]
-    inverted = words[:1] == ["!"]
-    words = words[inverted:]
-    if len(words) == 2 and words[0] in ("-e", "-f", "-d", "-s", "-L", "-h", "-r", "-x"):
-        return lookup(command, ToolKind.LIST, "", words[1:], is_silent=True, is_inverted=inverted)
-    return ParsedCommand(ProgramRole.QUIET, program="test")
-
-
 # Programs that are read alike.
 _BY_READER: dict[Callable[[Command, list[str]], ParsedCommand], str] = {
     search: "grep egrep fgrep zgrep bzgrep xzgrep ggrep pgrep-files ugrep ug rg rga ripgrep ag ack ack-grep",
-    _find: "find gfind",
     _fd: "fd fdfind",
     _names: "which whereis type locate mlocate plocate mdfind command",
     _list: "ls tree exa eza lsd dir vdir stat file readlink realpath du gls Get-ChildItem",
     _read: "cat bat batcat head tail less more nl tac strings xxd od hexdump zcat gzcat wc cut sort uniq "
     "column rev fold fmt paste tr basename dirname md5sum sha256sum expand pbpaste",
-    _script_reader: "sed gsed awk gawk mawk jq yq",
-    _test: "test [ [[",
 }
 _READERS = {name: reader for reader, names in _BY_READER.items() for name in names.split()}
+_EXPRESSIONS = _words("find gfind sed gsed awk gawk mawk jq yq test [ [[")
 _ROLES = {
     ProgramRole.PRINT: "echo printf",
     ProgramRole.QUIET: "cd pushd popd true false : mkdir rm mv cp touch chmod chown ln rmdir wait kill pkill killall "
@@ -315,6 +269,10 @@ def describe(command: Command) -> ParsedCommand:
         return ParsedCommand(ProgramRole.KNOWLEDGE, program=name)
     if name in _READERS:
         return _READERS[name](command, words)
+    if name in _EXPRESSIONS:
+        from knowbound.traces.shell.expressions import describe_expression  # noqa: PLC0415  # hooks load few programs
+
+        return describe_expression(command, words)
     if name in _SETTINGS:
         role = ProgramRole.QUIET if words and name != "printenv" else ProgramRole.SHOW
         return ParsedCommand(role, program=name)

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.bundle import OPENING, is_bundle, is_ours, items_in
+from knowbound.core.bundle import (
+    INDEX_OPENING,
+    OPENING,
+    SELF_MARKING,
+    SUGGESTED_OPENING,
+    is_bundle,
+    is_ours,
+    items_in,
+)
 from knowbound.injection import bundle, session_start
 from knowbound.kms.index.ranking import FoundItem
 
@@ -59,3 +67,14 @@ def test_the_source_of_an_item_is_read() -> None:
 @pytest.mark.parametrize("text", ["", "[k1] (from sqlite) x", "Something else\n[k1] (from sqlite) x"])
 def test_other_text_is_no_bundle(text: str) -> None:
     assert items_in(text) == []
+
+
+def test_an_item_names_its_source_among_its_marks_or_has_none() -> None:
+    text = f"{OPENING}\n[k1] (unverified, from docs/a.md, old) one\n[k2] (unverified) two\n[k3] (from a) three (from b)"
+    assert items_in(text) == [("k1", "docs/a.md", "one"), ("k2", "", "two"), ("k3", "a", "three (from b)")]
+
+
+def test_every_text_that_our_hooks_write_at_a_start_is_ours() -> None:
+    for opening in (INDEX_OPENING, SUGGESTED_OPENING, SELF_MARKING):
+        assert is_ours(f"\n{opening} and more")
+        assert not is_bundle(opening)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.core.item import content_sha, folded, is_version_of, spaced_sha
+from knowbound.core.item import Item, content_hashes, content_sha, folded, is_version_of, spaced_sha
 
 PAIRS = [
     json.loads(line)
@@ -66,3 +66,55 @@ def test_a_noted_version_is_known_by_its_first_digits() -> None:
     assert is_version_of(sha, sha)
     assert not is_version_of(content_sha("The port is 9090.")[:16], sha)
     assert not is_version_of("", sha)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        # Line starts, emphasis and quotes go.
+        ("- Use **pnpm** always.", "use pnpm always"),
+        ("* [ ] Task one\n## Head\n> Quote", "task one head quote"),
+        ("> 3 is more", "> 3 is more"),
+        ("*a*b /*c* **d** e**f**", "*a*b /*c* d e**f**"),
+        ('\'quoted\' "quoted words" 「好」 $ "', 'quoted quoted words 好 $ "'),
+        ("it’s O'Brien's, the players' ball", "it's o'brien's the players ball"),
+        # In a block of code lines keep their starts.
+        ("```\n- x\n```\n- y", "- x y"),
+        ("~~~\n# x\n~~~\n# y", "~~~ # x ~~~ y"),
+        ("# x\n```\n# y\n~~~\n# z", "x ``` # y ~~~ # z"),
+        # Characters have one spelling, if that changes no value.
+        ("e\u0301 ٣ ½ ① \u200bﬁ 10²", "é 3 ½ ① fi 10²"),
+        ("您好。使用pnpm吧", "您 好 使 用 pnpm 吧"),
+        ("x\r\ny\rz", "x y z"),
+        ("10–20 ms, –5 degrees, a – b — c", "10-20 ms -5 degrees a b c"),
+        # Sentence marks around words go; those that belong to a name, a number or an operator stay.
+        ("key: value; x, y a : b · c", "key value x y a b c"),
+        ("Really? Wait!? ok?! ok!?", "really ? wait ? ok? ok ?"),
+        ("¿Qué? ¡Hola! n! ab! (! a/!", "qué ? hola n! ab (! a/!"),
+        ("../.. .. a.b. etc... ... .", "../.. .. a.b etc ."),
+        ("(see docs) f() (a) (b) ( a ) (b a)b) a (b)).", "see docs f() a b a b a)b a b"),
+        ("a,b x?y $$ +1 [ ]", "a,b x?y $$ +1 [ ]"),
+        # A comma counts after a negation and between numbers.
+        ("No, use never, a no – b never,", "no , use never , a no , b never"),
+        ("Ports 1, 2 and 3, x 1,", "ports 1 , 2 and 3 x 1"),
+        ("Ports 1, (2 and `3, 4`", "ports 1 , 2 and 3 , 4"),
+        # A dash between numbers is a minus; at an end it stays, alone it is the text.
+        ("1 - 2 a - b 1 – x", "1 - 2 a b 1 x"),
+        ("a -", "a -"),
+        ("- -", "- -"),
+        # The case of plain words goes; that of names, and of code, stays.
+        ("API Api api state-of-the-Art v2 Now", "api api api state-of-the-art v2 now"),
+        ("apI aPI-Key getUser X1", "apI aPI-Key getUser X1"),
+        ("`API` and Api `git -X` `A b` C", "API and api git -X A b c"),
+        ("`One Two Three` Four", "One Two Three four"),
+        ("", ""),
+        ("...", "..."),
+    ],
+)
+def test_only_what_cannot_distinguish_two_facts_is_folded(text: str, plain: str) -> None:
+    assert folded(text) == plain
+
+
+def test_removed_content_is_known_by_both_hashes() -> None:
+    assert content_hashes("Use  pnpm.") == (content_sha("use pnpm"), spaced_sha("Use pnpm."))
+    assert Item("k1", "Use pnpm.").content_sha == content_sha("use pnpm")

@@ -13,27 +13,7 @@ import msgspec
 
 from knowbound.core.tool_kinds import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
 
-__all__ = [
-    "LOOKUPS",
-    "MISSES",
-    "AgentText",
-    "Author",
-    "Break",
-    "Broken",
-    "Event",
-    "Injection",
-    "LeftOut",
-    "LookupIntent",
-    "Outcome",
-    "Prompt",
-    "ReadShares",
-    "SessionsRead",
-    "Skill",
-    "Start",
-    "Step",
-    "ToolCall",
-    "ToolKind",
-]
+__all__ = ["LOOKUPS", "MISSES", "LookupIntent", "Outcome", "ToolKind"]  # of `tool_kinds`, which hooks load without this
 
 
 class ToolCall(msgspec.Struct, frozen=True, gc=False):

@@ -78,6 +78,7 @@ def test_a_noted_version_is_known_by_its_first_digits() -> None:
         ("*a*b /*c* **d** e**f**", "*a*b /*c* d e**f**"),
         ('\'quoted\' "quoted words" 「好」 $ "', 'quoted quoted words 好 $ "'),
         ("it’s O'Brien's, the players' ball", "it's o'brien's the players ball"),
+        ("d'amis' l'd'amis'", "d'amis' l'd'amis"),
         # In a block of code lines keep their starts.
         ("```\n- x\n```\n- y", "- x y"),
         ("~~~\n# x\n~~~\n# y", "~~~ # x ~~~ y"),
@@ -92,7 +93,7 @@ def test_a_noted_version_is_known_by_its_first_digits() -> None:
         ("Really? Wait!? ok?! ok!?", "really ? wait ? ok? ok ?"),
         ("¿Qué? ¡Hola! n! ab! (! a/!", "qué ? hola n! ab (! a/!"),
         ("../.. .. a.b. etc... ... .", "../.. .. a.b etc ."),
-        ("(see docs) f() (a) (b) ( a ) (b a)b) a (b)).", "see docs f() a b a b a)b a b"),
+        ("(see docs) f() (a) (b) ( a ) (b a)b) a (b)). (a)b", "see docs f() a b a b a)b a b (a)b"),
         ("a,b x?y $$ +1 [ ]", "a,b x?y $$ +1 [ ]"),
         # A comma counts after a negation and between numbers.
         ("No, use never, a no – b never,", "no , use never , a no , b never"),
@@ -100,6 +101,8 @@ def test_a_noted_version_is_known_by_its_first_digits() -> None:
         ("Ports 1, (2 and `3, 4`", "ports 1 , 2 and 3 , 4"),
         # A dash between numbers is a minus; at an end it stays, alone it is the text.
         ("1 - 2 a - b 1 – x", "1 - 2 a b 1 x"),
+        ("x1 - 2x 1x - 2 1 - x2", "x1 - 2x 1x 2 1 x2"),
+        ("in x1, 2x, 1x, x2", "in x1 , 2x 1x x2"),
         ("a -", "a -"),
         ("- -", "- -"),
         # The case of plain words goes; that of names, and of code, stays.

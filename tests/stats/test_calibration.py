@@ -9,12 +9,18 @@ from hypothesis import strategies as st
 from knowbound import language
 from knowbound.stats.calibration import (
     Calibration,
+    Decision,
+    Estimate,
     Pair,
+    Share,
     Trust,
     calibrate,
     calibrate_scores,
     cohen_kappa,
     corrected,
+    length_bias,
+    mean_difference,
+    more_labels,
     quadratic_kappa,
     rogan_gladen,
 )
@@ -260,3 +266,175 @@ def test_unscored_answers_are_counted_apart_and_one_score_for_all_is_unknown() -
     assert calibrate_scores([(4, None), (4, 4)]).failed == Rate(1, 2)
     assert calibrate_scores([(4, 4)] * 9).kappa.value is None
     assert calibrate_scores([(4, None)]).decision.verdict is Trust.UNDERPOWERED
+
+
+# Whole figures: intervals are drawn with a fixed seed, so that the same labels always give the same ones
+
+
+def rounded(*figures: Share | Estimate) -> list[tuple[float, float, float]]:
+    return [(round(one.value or 0, 4), round(one.low or 0, 4), round(one.high or 0, 4)) for one in figures]
+
+
+def test_the_figures_of_50_labels_of_equal_weight() -> None:
+    found = calibrate(table(21, 4, 3, 22))
+    assert (found.true_yes, found.false_no, found.false_yes, found.true_no) == (21, 4, 3, 22)
+    shares = (found.agreement, found.sensitivity, found.specificity, found.precision, found.prevalence, found.said)
+    assert [(one.k, one.n, one.effective) for one in shares] == [
+        (43, 50, 50), (21, 25, 25), (22, 25, 25), (21, 24, 24), (25, 50, 50), (24, 50, 50)
+    ]  # fmt: skip
+    assert rounded(*shares, found.kappa) == [
+        (0.86, 0.7381, 0.9305),
+        (0.84, 0.6535, 0.936),
+        (0.88, 0.7004, 0.9583),
+        (0.875, 0.69, 0.9566),
+        (0.5, 0.3664, 0.6336),
+        (0.48, 0.348, 0.6149),
+        (0.72, 0.4747, 0.8593),
+    ]
+    why = "κ is 0.72 (95% 0.47 to 0.86): 50 labels do not distinguish it from 0.6; about 159 more labels would"
+    assert found.decision == Decision(Trust.UNDERPOWERED, why, 159)
+    assert rounded(corrected(Rate(30, 80), found)) == [(0.3542, 0.1079, 0.5535)]
+
+
+def test_the_figures_of_few_labels_of_several_weights_and_sessions() -> None:
+    found = calibrate(
+        [
+            Pair(True, True, 2.0, "a"), Pair(True, True, 2.0, "a"), Pair(True, False, 1.0, "b"),
+            Pair(False, True, 1.0, "b"), Pair(False, False, 3.0, "c"), Pair(False, False, 1.0),
+            Pair(True, True, 1.0, "d"), Pair(False, None, 1.0, "d"),
+        ]
+    )  # fmt: skip
+    shares = (found.agreement, found.sensitivity, found.specificity, found.precision, found.prevalence, found.said)
+    assert [(one.k, one.n, round(one.effective, 4)) for one in shares] == [
+        (5, 7, 4.0333), (3, 4, 2.8571), (2, 3, 2.5641), (3, 4, 2.8571), (4, 7, 3.6947), (4, 7, 3.6947)
+    ]  # fmt: skip
+    assert rounded(*shares, found.kappa) == [
+        (0.8182, 0.3521, 0.9739),
+        (0.8333, 0.3013, 0.983),
+        (0.8, 0.2619, 0.9783),
+        (0.8333, 0.3013, 0.983),
+        (0.5455, 0.166, 0.8785),
+        (0.5455, 0.166, 0.8785),
+        (0.6333, -0.2405, 0.9177),
+    ]
+    assert (found.weighted, found.failed, found.decision.more) == (True, Rate(1, 8), 4804)
+    assert rounded(corrected(Rate(30, 80, 2.0), found)) == [(0.2763, 0.0, 1.0)]  # it may be as good as a coin
+
+
+def test_the_figures_of_five_scores() -> None:
+    found = calibrate_scores([(1, 2), (5, 5), (3, 3), (2, 2), (4, 5), (4, None)])
+    assert found.table == ((0, 1, 0, 0, 0), (0, 1, 0, 0, 0), (0, 0, 1, 0, 0), (0, 0, 0, 0, 1), (0, 0, 0, 0, 1))
+    assert (found.n, found.agreement, found.failed) == (5, Rate(3, 5), Rate(1, 6))
+    assert rounded(found.kappa, found.difference) == [(0.9, 0.1888, 0.9396), (0.4, 0.1571, 1.2839)]
+    assert (found.decision.verdict, found.decision.more) == (Trust.UNDERPOWERED, 24)
+    assert found.length_bias == Estimate()
+
+
+def test_a_length_bias_has_an_interval_and_the_longest_of_the_short_half_is_short() -> None:
+    pairs = [(2, 2 + at % 2) for at in range(10)] + [(2, 3 + at % 3) for at in range(10)]
+    assert rounded(length_bias(pairs, [10] * 10 + [20] * 10)) == [(1.4, 0.8, 2.0)]
+    assert rounded(length_bias([*pairs, (3, 3)], [10] * 10 + [20] * 10 + [15])) == [(1.4455, 0.8636, 2.0273)]
+    assert length_bias(pairs[1:], [10] * 9 + [20] * 10).value is None  # nine in a half
+    assert length_bias([], []).value is None
+    assert length_bias([(2, None)], [10]).value is None
+
+
+def test_the_mean_difference_of_scores_is_that_of_their_distance() -> None:
+    assert mean_difference([[1, 2, 1], [0, 0, 0], [0, 0, 0]]) == 1.0
+    assert mean_difference([[0, 0], [0, 0]]) is None
+    assert quadratic_kappa([[0, 0], [0, 0]]) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "more"),
+    [
+        (0.7, 0.5, 0.9, 151),
+        (0.5, 0.3, 0.7, 151),
+        (0.6, 0.5, 0.7, None),  # exactly what is wanted: no number of labels decides
+        (0.61, 0.5, 0.7, 6000),
+        (0.605, 0.4, 0.7, 84_000),
+        (0.6002, 0.4, 0.7, None),
+        (0.9, 0.89, 1.0, 1),
+        (0.5, 0.3, 0.51, 6),  # half the interval counts where one side is short
+        (0.7, 0.69, 0.9, 6),
+    ],
+)
+def test_so_many_labels_are_missing_at_constant_shares(value: float, low: float, high: float, more: int | None) -> None:
+    assert more_labels(value, low, high, 0.6, 50) == more
+
+
+def test_the_most_labels_that_anyone_gives_are_a_hundred_thousand() -> None:
+    assert more_labels(0.7, 0.5, 0.7, 0.6, 25_000) == 75_000
+    assert more_labels(0.7, 0.5, 0.7, 0.6, 25_001) is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "verdict", "why"),
+    [
+        ((0, 0, 0, 0), Trust.UNDERPOWERED, "the judge gave no verdict on any label"),
+        ((9, 1, 0, 0), Trust.UNDERPOWERED, "every label says yes: the judge was not tried on any that says no"),
+        ((0, 0, 1, 9), Trust.UNDERPOWERED, "every label says no: the judge was not tried on any that says yes"),
+        ((0, 5, 0, 95), Trust.BAD, "it says no to everything, so κ is 0 however often it agrees"),
+        ((95, 0, 5, 0), Trust.BAD, "it says yes to everything, so κ is 0 however often it agrees"),
+        ((190, 10, 10, 190), Trust.GOOD, "κ is 0.90 (95% 0.84 to 0.93), at least 0.6 was wanted"),
+        ((120, 80, 80, 120), Trust.BAD, "κ is 0.20 (95% 0.10 to 0.29), below the 0.6 that was wanted"),
+    ],
+)
+def test_the_reason_of_a_verdict_on_a_judge(cells: tuple[int, int, int, int], verdict: Trust, why: str) -> None:
+    assert calibrate(table(*cells)).decision == Decision(verdict, why)
+
+
+def test_a_judge_that_always_says_yes_to_few_labels_is_named_with_what_is_missing() -> None:
+    decision = calibrate(table(1, 0, 1, 0)).decision
+    assert decision.verdict is Trust.UNDERPOWERED
+    assert decision.why.startswith("it says yes to everything, so κ is 0 however often it agrees; κ is 0.00 (95% ")
+    assert decision.more is not None
+
+
+def test_scores_that_no_one_gave_and_scores_without_an_agreement_are_underpowered() -> None:
+    nothing = calibrate_scores([])
+    assert nothing.decision == Decision(Trust.UNDERPOWERED, "the judge gave no score for any label")
+    assert (nothing.n, nothing.kappa, nothing.difference) == (0, Estimate(), Estimate())
+    same = calibrate_scores([(4, 4)] * 9)
+    assert same.decision == Decision(Trust.UNDERPOWERED, "κ cannot be known from these labels")
+    assert same.difference.value == 0
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (Share(), "unknown"),
+        (Share(1, 2, 0.5, 0.1, 0.9), "50% (1 of 2, 95% 10–90%)"),
+        (Share(1, 2, 0.5, None, 0.9), "unknown"),
+        (Share(1, 2, 0.5, 0.1, None), "unknown"),
+    ],
+)
+def test_a_share_is_shown_with_its_counts_and_interval(share: Share, shown: str) -> None:
+    assert str(share) == shown
+
+
+def test_the_conservative_bound_counts_a_session_once_and_the_next_label_as_the_heaviest() -> None:
+    one_session = calibrate([Pair(True, True, 1.0, "a")] * 4)
+    assert one_session.sensitivity.effective == 1.0
+    two_sessions = calibrate([Pair(True, True, 1.0, "a")] * 3 + [Pair(True, True, 1.0, "b")])
+    assert two_sessions.sensitivity.effective == pytest.approx(16 / 10)
+    heavy_elsewhere = calibrate([Pair(True, True, 1.0)] * 4 + [Pair(False, False, 2.0)])
+    assert heavy_elsewhere.sensitivity.effective == pytest.approx(2.0)
+    differing = calibrate([Pair(True, at % 2 == 0, 1.0, "a") for at in range(4)])
+    assert differing.sensitivity.effective == 1.0
+
+
+@pytest.mark.parametrize(
+    ("observed", "sensitivity", "specificity", "share"),
+    [(0.0, 0.8, 0.9, 0.0), (1.0, 0.8, 0.9, 1.0), (0.45, 0.8, 0.9, 0.5), (0.5, 0.5, 0.5, None), (0.5, 0.4, 0.5, None)],
+)
+def test_a_corrected_share_stays_between_0_and_1(
+    observed: float, sensitivity: float, specificity: float, share: float | None
+) -> None:
+    found = rogan_gladen(observed, sensitivity, specificity)
+    assert found == (None if share is None else pytest.approx(share))
+
+
+def test_a_rate_is_not_corrected_by_labels_of_one_answer_alone() -> None:
+    assert corrected(Rate(1, 2), calibrate(table(9, 1, 0, 0))) == Estimate()
+    assert corrected(Rate(1, 2), calibrate(table(0, 0, 1, 9))) == Estimate()

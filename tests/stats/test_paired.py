@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import product
 
 import pytest
@@ -247,3 +248,96 @@ def test_a_difference_is_shown_in_points_with_its_sign(share: float, shown: str)
 
 def test_a_difference_says_its_interval() -> None:
     assert str(Difference(0.125, -0.04, 0.31)) == "+12.5 points (95% −4 to +31)"
+
+
+# Exact figures
+
+
+@pytest.mark.parametrize(
+    ("pairs", "rise", "p", "low", "high", "settled", "more", "detectable"),
+    [
+        (
+            Pairs(both=3, fixed=5, broken=1, neither=15, clusters=24, shifts=(-1,) * 5 + (1,)),
+            Fraction(-1, 6), 0.21875, -0.3636, 0.0433, False, 57, 0.38,
+        ),
+        (
+            Pairs(fixed=6, neither=4, clusters=10, shifts=(-1,) * 6),
+            Fraction(-3, 5), 0.03125, -0.8318, -0.2005, True, 0, 0.77,
+        ),
+        (
+            Pairs(both=10, fixed=2, broken=10, neither=40, clusters=62, shifts=(1,) * 10 + (-1,) * 2, design=1.5),
+            Fraction(4, 31), 0.0386, -0.0094, 0.2650, False, 95, 0.23,
+        ),
+    ],
+)  # fmt: skip
+def test_pairs_have_their_difference_with_test_and_interval(
+    pairs: Pairs, rise: Fraction, p: float, low: float, high: float, settled: bool, more: int, detectable: float
+) -> None:
+    difference = pairs.difference
+    assert difference is not None
+    assert (pairs.rise, difference.value, difference.paired) == (rise, float(rise), True)
+    assert (pairs.p, difference.low, difference.high) == pytest.approx((p, low, high), abs=6e-5)
+    assert (pairs.settled, pairs.more, pairs.detectable) == (settled, more, detectable)
+
+
+def test_no_pairs_rise_by_nothing_and_detect_nothing() -> None:
+    assert (Pairs().n, Pairs().rise, Pairs().detectable) == (0, 0, None)
+
+
+def test_beyond_a_hundred_times_as_many_pairs_no_number_would() -> None:
+    assert Pairs(fixed=14, broken=12, neither=74).more == 5_100
+    assert Pairs(fixed=14, broken=12, neither=74, design=1.9425).more == 10_000
+    assert Pairs(fixed=14, broken=12, neither=74, design=1.9426).more is None
+    assert Pairs(fixed=8, broken=1, neither=10).more == 12
+
+
+def test_the_cells_of_all_clusters_are_counted() -> None:
+    clusters_ = [[(True, False), (False, True)], [(True, True)], [], [(False, True), (False, True)], [(False, False)]]
+    assert count_pairs(clusters_) == Pairs(1, 1, 3, 1, clusters=4, shifts=(2,))
+    assert count_pairs([]) == Pairs()
+    spread = count_pairs([[(True, False)] * 3, [(False, True)], [(False, False)] * 2, [(True, True)]])
+    assert (spread.shifts, spread.clusters) == ((-3, 1), 4)
+    assert spread.design == pytest.approx(2.5873, abs=6e-5)
+
+
+@pytest.mark.parametrize(
+    ("changed", "difference", "pairs"), [(0.3, 0.2, 66.4497), (0.1, 0.1, 96.0875), (0.05, 0.1, 56.7946)]
+)
+def test_the_number_of_pairs_is_that_of_connor_1987_with_a_term_for_the_exact_test(
+    changed: float, difference: float, pairs: float
+) -> None:
+    assert pairs_needed(changed, difference) == pytest.approx(pairs, abs=6e-5)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "comparisons", "value", "low", "high"),
+    [
+        (Rate(10, 24), Rate(3, 24), 1, -0.2917, -0.5030, -0.0390),
+        (Rate(10, 24, 2.0), Rate(3, 24, 1.5), 3, -0.2917, -0.6153, 0.0984),
+        (Rate(0, 3), Rate(3, 3), 1, 1.0, 0.2059, 1.0),
+        (Rate(3, 3), Rate(0, 3), 1, -1.0, -1.0, -0.2059),
+    ],
+)
+def test_two_rates_have_newcombes_interval_of_their_independent_counts(
+    before: Rate, after: Rate, comparisons: int, value: float, low: float, high: float
+) -> None:
+    found = unpaired_difference(before, after, comparisons)
+    assert found is not None
+    assert (found.value, found.low, found.high) == pytest.approx((value, low, high), abs=6e-5)
+    assert not found.paired
+    assert unpaired_difference(before, Rate()) is None
+
+
+def test_five_hundred_clusters_are_still_counted_exactly() -> None:
+    # For as many differing clusters the exact probability and the normal one are not the same number.
+    exact, normal = sign_flip([1] * 270 + [-1] * 230), sign_flip([1] * 270 + [-1] * 231)
+    assert exact == pytest.approx(0.0810323, abs=6e-7)
+    assert normal == pytest.approx(math.erfc(39 / math.sqrt(2 * 501)))
+    assert sign_flip([]) == 1.0
+
+
+@pytest.mark.parametrize(("n", "enough", "most", "more"), [(10, 100, 80, None), (10, 100, 81, 90), (10, 160, 160, 150)])
+def test_the_search_for_a_number_doubles_it_and_stops_at_the_most(
+    n: int, enough: int, most: int, more: int | None
+) -> None:
+    assert more_needed(n, lambda count: count >= enough, most) == more

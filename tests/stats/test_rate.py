@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 
 from knowbound.stats.figures import Band, GapFigures, SampleConfidence, confidence_of
 from knowbound.stats.printing import duration, percent
-from knowbound.stats.rate import Rate, Weighted, clustered, least_share, mean_of, wilson
+from knowbound.stats.rate import (
+    Mean,
+    Rate,
+    Weighted,
+    clustered,
+    clustered_rate,
+    design_effect,
+    least_share,
+    mean_of,
+    middle_95,
+    wilson,
+)
 
 
 @st.composite
@@ -249,3 +260,112 @@ def test_repeats_do_not_raise_the_confidence() -> None:
 def width_of(rate: Rate) -> float:
     low, high = rate.interval or (0.0, 0.0)
     return high - low
+
+
+# Exact figures: draws have a fixed seed, so that equal counts have equal intervals
+
+
+@pytest.mark.parametrize(
+    ("weighted", "interval"),
+    [
+        (Weighted(4, 4, 20), (0.125, 0.475)),
+        (Weighted(4, 4, 20, design=4.0), (0.0, 0.65)),
+        (Weighted(30, 20, 100), (0.32, 0.485)),
+        (Weighted.of({0.25: 3, 1.0: 2, 0.5: 1}, 12), (1 / 12, 0.5)),
+        (Weighted(1, 1, 2), (0.5, 1.0)),
+        (Weighted(5, 5, 10), (0.6, 0.9)),
+        (Weighted(60, 30, 90, design=9.0), (0.683333, 0.983333)),
+        (Weighted(60, 30, 90, design=16.0), (0.633333, 1.0)),
+        (Weighted(0, 10, 10, design=5.0), (0.5 * 0.342372, 0.5)),
+        (Weighted(), None),
+    ],
+)
+def test_a_weighted_rate_has_the_interval_of_resampled_samples(
+    weighted: Weighted, interval: tuple[float, float] | None
+) -> None:
+    assert weighted.interval == (None if interval is None else pytest.approx(interval, abs=1e-5))
+
+
+def test_weights_are_counted_apart_and_a_sample_without_one_weighs_nothing() -> None:
+    weighted = Weighted.of({0.0: 3, 0.25: 2, 0.5: 4, 1.0: 5}, 20)
+    assert (weighted.strong, weighted.weak, weighted.n, weighted.others) == (5, 4, 20, {0.25: 2})
+    assert (weighted.counts, weighted.sum, weighted.value) == ({1.0: 5, 0.5: 4, 0.25: 2}, 7.5, 0.375)
+    assert str(weighted).startswith("37.5% (weight 7.5 over 20, 95% ")
+    assert set(weighted.to_json()) == {"sum", "n", "value", "low", "high"}
+    assert Weighted().to_json() == {"sum": 0.0, "n": 0, "value": None, "low": None, "high": None}
+
+
+@pytest.mark.parametrize(("strong", "weak", "n"), [(-1, 0, 5), (0, -1, 5), (3, 3, 5), (1, 0, 0)])
+def test_impossible_weights_are_refused(strong: int, weak: int, n: int) -> None:
+    with pytest.raises(ValueError, match="are not among"):
+        Weighted(strong, weak, n)
+    assert Weighted(3, 2, 5).n == 5
+
+
+def test_the_design_effect_of_a_sum_is_the_mean_of_both_by_their_counts() -> None:
+    assert Rate(1, 10, 3.0) + Rate(1, 30, 1.0) == Rate(2, 40, 1.5)
+    assert Weighted(1, 0, 10, 3.0) + Weighted(0, 1, 30) == Weighted(1, 1, 40, 1.5)
+    assert Rate() + Rate() == Rate()
+
+
+@pytest.mark.parametrize("design", [0.99, 0.0, float("nan")])
+def test_a_design_effect_below_1_is_refused(design: float) -> None:
+    with pytest.raises(ValueError, match="design effect is 1 or more"):
+        Rate(1, 2, design)
+
+
+def test_a_rate_is_shown_and_written_with_its_interval() -> None:
+    assert str(Rate(5, 12)) == "41.7% (5 of 12, 95% 19–68%)"
+    assert str(Rate(1200, 4800)) == "25% (1,200 of 4,800, 95% 24–26%)"
+    assert Rate(0, 0).to_json() == {"k": 0, "n": 0, "value": None, "low": None, "high": None}
+    written = Rate(5, 10, 2.0).to_json()
+    assert (written["k"], written["n"], written["value"]) == (5, 10, 0.5)
+    assert (written["low"], written["high"]) == pytest.approx(wilson(0.5, 5.0))
+
+
+@pytest.mark.parametrize(
+    ("squares", "alone", "clusters", "n", "effect"),
+    [
+        (2.0, 1.0, 4, 8, 8 / 3),
+        (2.0, 0.0, 4, 8, 2.0),  # all counts agree: a cluster is one count
+        (2.0, 1.0, 1, 8, 8.0),
+        (2.0, 1.0, 8, 8, 1.0),
+        (0.1, 1.0, 4, 8, 1.0),
+        (200.0, 1.0, 4, 8, 8.0),
+        (1.0, 0.5, 2, 9, 4.0),
+        (0.0, 0.0, 0, 0, 1.0),
+    ],
+)
+def test_the_design_effect_is_the_variance_between_clusters_over_that_of_counts(
+    squares: float, alone: float, clusters: int, n: int, effect: float
+) -> None:
+    assert design_effect(squares, alone, clusters, n) == pytest.approx(effect)
+
+
+def test_a_clustered_rate_comes_from_sums_alone() -> None:
+    parts = [Rate(2, 4), Rate(1, 2), Rate(0, 3), Rate(), Rate(3, 3)]
+    assert clustered(parts) == clustered_rate(6, 12, 4, 4.5)
+    assert clustered(parts).design == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "looks", "low"),
+    [(1, 10, 1, 0.002529), (3, 4, 1, 0.194120), (10, 10, 1, 0.691503), (5, 10, 7, 0.118935)],
+)
+def test_the_exact_lower_bound_is_right_to_six_digits(k: int, n: int, looks: int, low: float) -> None:
+    assert least_share(k, n, looks) == pytest.approx(low, abs=1e-6)
+
+
+def test_a_mean_has_the_middle_95_percent_of_drawn_means() -> None:
+    found = mean_of([[1.0], [2.0], [], [4.0, 5.0], [3.0]])
+    assert (found.n, found.value) == (5, 3.0)
+    assert (found.low, found.high) == pytest.approx((1.5, 29 / 7))
+    assert mean_of([[1.0, 2.0]]) == Mean(2, 1.5)
+    assert mean_of([[2.0], [2.0, 2.0]]) == Mean(3, 2.0)
+    assert mean_of([[1.0], [2.0]]) == Mean(2, 1.5, 1.0, 2.0)
+
+
+def test_the_middle_95_percent_are_found_by_their_rank() -> None:
+    assert middle_95(range(100, -1, -1)) == (2, 98)
+    assert middle_95([3, 1, 2]) == (1, 3)
+    assert middle_95([7]) == (7, 7)

@@ -220,7 +220,7 @@ def _one_spelling(content: str) -> str:
 
 def _plain_character(character: str) -> str:
     """Return the plain form of a character, unless it would be another value: a superscript 2 stays."""
-    if character < "\x80":
+    if character.isascii():
         return character
     digit = unicodedata.decimal(character, None)
     if digit is not None:

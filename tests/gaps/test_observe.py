@@ -195,7 +195,7 @@ def test_where_nothing_is_found_the_reason_and_the_next_command_are_named(corpus
     assert f"No sessions found in {traces} with --skill ship. Try: knowbound observe PATH" in refused(
         corpus, Filters(skill="ship")
     )
-    assert "with --agent nobody. Agents are: claude-code, " in refused(corpus, Filters(agent="nobody"))
+    assert "with --agent nobody. Agents are: " in refused(corpus, Filters(agent="nobody"))
     assert "with --agent codex. Try: knowbound observe PATH" in refused(corpus, Filters(agent="codex"))
     assert (
         f"No sessions found in {traces} with --project wiki. "

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
-from knowbound.core.signal import Findings, Signal
-from knowbound.core.trace import AgentText, Event, Outcome, Prompt, Start, Step, ToolCall, ToolKind
-from knowbound.gaps.lens import LensSettings, SessionLens
+from knowbound.core.signal import Signal, Status
+from knowbound.core.trace import AgentText, Event, Outcome, Prompt, Skill, Step, ToolCall, ToolKind
+from knowbound.gaps.endings import settle_repeats
+from knowbound.gaps.signals import CallSignals, text_signals
 
 SHOP = "/work/shop"
 
@@ -36,12 +38,28 @@ def step(*calls: ToolCall, said: str = "", **more: object) -> Step:
     return Step(id="x", calls=calls, said=words, path="/t/s.jsonl", **more)  # type: ignore[arg-type]
 
 
-def follow(*events: Event, settings: LensSettings | None = None) -> Findings:
-    """What the lens finds in a session of one prompt and then these events."""
-    lens = SessionLens("s", "codex", settings or LensSettings())
-    first: list[Event] = [Start("s", "codex", SHOP), Prompt("p", "go")]
-    assert lens.follow(iter([*first, *events])) is None
-    return lens.findings(("/t/s.jsonl",))
+def follow(*events: Event) -> list[Signal]:
+    """The signals of a session of one prompt and then these events."""
+    calls, signals, last = CallSignals(), list[Signal](), 0
+    calls.start(SHOP)
+    calls.prompt("go")
+    for number, event in enumerate(events, 1):
+        if isinstance(event, Prompt):
+            calls.prompt(event.text)
+        elif isinstance(event, Skill):
+            calls.new_sample()
+        elif isinstance(event, Step):
+            new = partial(Signal, session="s", turn=1, sample="s#1", step=number, agent_id=event.agent_id)
+            signals += calls.step(event, number, new)
+            last = len(signals)
+            for said in event.said:
+                signals += [
+                    new(type=type_, status=Status.OPEN, text=text) for type_, text, _ in text_signals(said.text)
+                ]
+            calls.doubt(signals[last:], event)
+    calls.new_sample()
+    settle_repeats(signals)
+    return signals
 
 
 def shown(signals: Iterable[Signal]) -> list[str]:
@@ -59,5 +77,4 @@ def _parts(signal: Signal) -> Iterable[str]:
         yield f"{cost.seconds} s" if cost.seconds is not None else ""
         yield f"{cost.tokens} tokens" if cost.tokens is not None else ""
     yield f"[{', '.join(signal.names)}]" if signal.names else ""
-    yield f"said: {signal.said}" if signal.said else ""
     yield f"user: {signal.correction}" if signal.correction else ""

@@ -8,7 +8,7 @@ from knowbound.core.signal import Ending, Findings, Signal, SignalType, Status
 from knowbound.core.trace import Start
 from knowbound.gaps import endings, lens
 from knowbound.gaps.endings import settle, settle_repeats
-from tests.gaps.stories import call, follow, search, shown, step
+from tests.gaps.stories import follow, read, search, shown, step
 
 WENT_ON = {"status": Status.UNDECIDED, "ending": Ending.WENT_ON}
 
@@ -34,6 +34,7 @@ def doubt(text: str, at: int, type_: SignalType = SignalType.HEDGING, **more: ob
         (doubt("Perhaps the ledger is gone.", 6), False),  # more than two steps later it needs all words
         (doubt("Perhaps the ledger is gone.", 2), False),  # before the miss
         (doubt("Perhaps the refund ledger is gone.", 60), True),
+        (doubt("refund ledger", 60), True),
         (doubt("Perhaps the carrier is gone.", 3), False),
         (doubt("The ledger is gone.", 3, SignalType.EXPLICIT_MARKER), True),
         (doubt("Perhaps the ledger is gone.", 3, status=Status.RESOLVED), False),
@@ -106,7 +107,7 @@ def test_of_an_agent_sixty_four_misses_are_followed_and_then_the_oldest_is_decid
     others = [4 * f"{chr(98 + at // 20)}{chr(98 + at % 20)}" for at in range(64)]
     for count, ending in ((63, Ending.FOUND), (64, Ending.WENT_ON)):
         calls = [search(name) for name in ("handleRefundRequest", *others[:count])]
-        first, second, *_ = follow(step(*calls), step(search("RefundRequest", "src/pay.py", id="b"))).signals
+        first, second, *_ = follow(step(*calls), step(search("RefundRequest", "src/pay.py", id="b")))
         assert (first.query, first.ending) == ("handleRefundRequest", ending)
         assert (second.query, second.ending) == (others[0], Ending.WENT_ON)
 
@@ -116,10 +117,10 @@ def test_the_limits_of_a_session_are_those_that_were_measured() -> None:
 
 
 def test_a_guess_within_a_step_with_several_calls_is_seen_once() -> None:
-    found = follow(step(search("refundLedger"), call("read", "a.py")), step(said="Perhaps the ledger is gone."))  # type: ignore[arg-type]
-    settle(found)
-    assert shown(found.signals) == [
-        "failed_search undecided guessed 1 calls 1 steps [refundledger] said: Perhaps the ledger is gone.",
+    signals = follow(step(search("refundLedger"), read("a.py")), step(said="Perhaps the ledger is gone."))
+    settle(Findings("s", "codex", signals=signals))
+    assert shown(signals) == [
+        "failed_search undecided guessed 1 calls 1 steps [refundledger]",
         "hedging open guessed 0 calls 0 steps [refundledger]",
     ]
 

@@ -93,7 +93,7 @@ class Endings:
         for miss in self._followed.pop("", ()):
             if last_said:
                 miss.asked |= _is_asked(miss, last_said)
-                miss.gave_up |= not miss.is_doubt and gives_up(last_said, miss.wanted.words)
+                miss.gave_up |= gives_up(last_said, miss.wanted.words)
             self._decide(miss)
         prompt_words = words_in(prompt[:_LONGEST_QUESTION_CHARS]) if self._unanswered else frozenset()
         for miss in self._unanswered:
@@ -346,12 +346,10 @@ def settle_repeats(signals: list[Signal]) -> None:
 
 def _doubts_about(miss: Signal, doubts: _Doubts) -> list[Signal]:
     """Return the doubts of its turn that share a word with the miss soon after it, or all of its words later."""
-    if not (of_turn := doubts.get((miss.agent_id, miss.turn))):
-        return []
     words = frozenset[str]().union(*map(specific_words, miss.query.replace("/", " ").split()))
     return [
         doubt
-        for doubt, said in of_turn
+        for doubt, said in doubts.get((miss.agent_id, miss.turn), ())
         if doubt.step >= miss.step
         and ((len(words) > 1 and words <= said) or (doubt.step - miss.step <= _GUESS_STEPS and words & said))
     ]

@@ -153,8 +153,8 @@ def test_a_failure_ends_with_the_sample_in_which_it_was() -> None:
 def test_a_sub_agent_belongs_to_the_turn_and_sample_that_started_it() -> None:
     sub = step(search("refundLedger"), agent_id="a1")
     found = findings(Prompt("p", "go"), WORK, sub, Prompt("q", "more"), skill("ship"), sub, step(search("vatRates")))
-    assert [(signal.turn, signal.sample, signal.step, signal.agent_id) for signal in found.signals[:2]] == [
-        (1, "s#1", 1, "a1"), (2, "s#2", 2, "")
+    assert [(signal.turn, signal.sample, signal.step, signal.agent_id) for signal in found.signals] == [
+        (1, "s#1", 1, "a1"), (1, "s#1", 2, "a1"), (2, "s#2", 2, "")
     ]  # fmt: skip
     assert [turn.steps for turn in found.turns] == [3, 1]
     assert [(sample.name, sample.steps) for sample in found.samples] == [("general", 3), ("ship", 1)]

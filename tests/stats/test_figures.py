@@ -49,6 +49,7 @@ def test_figures_add_count_by_count() -> None:
 
 def test_the_open_rate_has_undecided_misses_where_they_are_counted() -> None:
     old, new = figures(Rate(5, 9), Weighted(5, 0, 9)), figures(Rate(5, 9), Weighted(5, 0, 9), open_most=Rate(3, 9))
+    assert figures(Rate(1, 1), Weighted(1, 0, 1), open_most=Rate(0, 1)).has_undecided
     assert (old.of(RateKind.RAW), old.of(RateKind.OPEN), old.has_undecided) == (Rate(5, 9), Rate(1, 9), False)
     assert (new.of(RateKind.RAW), new.of(RateKind.OPEN), new.has_undecided) == (Rate(5, 9), Rate(3, 9), True)
 

@@ -7,6 +7,7 @@ import pytest
 
 from knowbound.stats.floor import (
     FLOORS,
+    FloorPoint,
     FloorTarget,
     Trial,
     calibrate_floor,
@@ -144,3 +145,121 @@ def test_a_curve_shows_floors_around_both_settings() -> None:
     assert {0.33, 0.6} <= set(floors)
     assert (floors[0], floors[-1]) == (0.15, 0.78)
     assert curve_floors(0.0)[0] == 0.0
+
+
+# At the limits
+
+
+def point(right: Rate, on_topic: Rate, left_alone: Rate) -> FloorPoint:
+    return FloorPoint(0.5, 3, right, on_topic, left_alone, Rate())
+
+
+@pytest.mark.parametrize(
+    ("on_topic", "left_alone", "meets"),
+    [
+        (Rate(8, 10), Rate(9, 10), True),  # exactly what is wanted
+        (Rate(7, 10), Rate(9, 10), False),
+        (Rate(8, 10), Rate(8, 10), False),
+        (Rate(), Rate(9, 10), False),
+        (Rate(8, 10), Rate(), False),
+        (Rate(1, 1), Rate(1, 1), True),
+    ],
+)
+def test_a_setting_meets_its_target_in_both_shares(on_topic: Rate, left_alone: Rate, meets: bool) -> None:
+    assert point(Rate(), on_topic, left_alone).meets(WANTED) is meets
+
+
+def test_a_share_that_cannot_be_written_exactly_is_met_by_its_counts() -> None:
+    target = FloorTarget(precision=0.7, left_alone=0.1)
+    assert point(Rate(), Rate(7, 10), Rate(3, 30)).meets(target)
+    assert not point(Rate(), Rate(6, 10), Rate(3, 30)).meets(target)
+
+
+@pytest.mark.parametrize(
+    ("needing", "alone", "left_alone", "missing"),
+    [
+        (20, 20, 0.95, (0, 0)),
+        (19, 19, 0.95, (1, 1)),
+        (25, 10, 0.9, (0, 0)),
+        (0, 0, 0.5, (20, 2)),
+        (20, 0, 1.0, (0, 20)),
+        (20, 0, 0.999999, (0, 100_000)),
+        (20, 0, 0.0, (0, 1)),
+    ],
+)
+def test_prompts_that_need_nothing_are_enough_if_one_wrong_injection_keeps_the_target(
+    needing: int, alone: int, left_alone: float, missing: tuple[int, int]
+) -> None:
+    trials = [trial(str(n), {RIGHT: 0.9}) for n in range(needing)]
+    trials += [trial(f"q{n}", {}, needs=False) for n in range(alone)]
+    assert missing_prompts(trials, FloorTarget(left_alone=left_alone)) == missing
+
+
+@pytest.mark.parametrize(
+    ("rate", "share", "more"),
+    [
+        (Rate(31, 32), 0.95, 488),
+        (Rate(18, 20), 0.85, 176),
+        (Rate(70, 100, 2.0), 0.8, 23),
+        (Rate(200, 200), 0.95, 0),
+        (Rate(0, 200), 0.05, 0),
+        (Rate(), 0.5, None),
+        (Rate(1, 2), 0.5, None),
+    ],
+)
+def test_further_counts_until_the_interval_is_on_one_side(rate: Rate, share: float, more: int | None) -> None:
+    assert more_to_settle(rate, share) == more
+
+
+def test_a_curve_has_six_steps_on_either_side_between_0_and_1() -> None:
+    assert curve_floors(0.5) == [0.32, 0.35, 0.38, 0.41, 0.44, 0.47, 0.5, 0.53, 0.56, 0.59, 0.62, 0.65, 0.68]
+    assert curve_floors(0.05) == [0.02, 0.05, 0.08, 0.11, 0.14, 0.17, 0.2, 0.23]
+    assert curve_floors(1.0)[-1] == 1.0
+    assert curve_floors(0.5, 0.56)[-1] == 0.74
+
+
+def test_the_floor_of_a_calibration_is_shown_with_its_curves_and_wrong_prompts() -> None:
+    trials = [trial(f"a{n}", {RIGHT: 0.6, OFF: 0.3}) for n in range(20)]
+    trials += [trial(f"q{n}", {OFF: 0.2}, needs=False) for n in range(20)]
+    found = calibrate_floor(trials, WANTED, floor=0.1, most=2)
+    assert found.recommended is not None
+    assert (found.recommended.floor, found.recommended.most_items, found.is_too_small) == (0.21, 1, False)
+    assert found.shown == found.recommended
+    assert found.held_out is not None
+    assert (found.held_out.right, found.held_out.left_alone) == (Rate(20, 20), Rate(20, 20))
+    assert (found.present.right, found.present.left_alone, found.present.prompts) == (
+        Rate(20, 20), Rate(0, 20), Rate(40, 40)
+    )  # fmt: skip
+    assert [one.floor for one in found.by_floor] == curve_floors(0.1, 0.21)
+    assert {one.most_items for one in found.by_floor} == {1}
+    assert [one.most_items for one in found.by_number] == [1, 2, 3, 6]
+    assert {one.floor for one in found.by_number} == {0.21}
+    assert found.cases == ()
+    present_shown = calibrate_floor(trials[:1], WANTED, floor=0.1, most=4)
+    assert (present_shown.shown, present_shown.missing_needing, present_shown.missing_left_alone) == (
+        present_shown.present, 19, 10
+    )  # fmt: skip
+    assert [(one.name, one.off_topic, one.missed) for one in present_shown.cases] == [("a0", (OFF,), ())]
+    assert [one.most_items for one in present_shown.by_number] == [1, 2, 3, 4, 6]
+
+
+def test_of_two_numbers_the_one_with_more_right_prompts_is_recommended() -> None:
+    trials = [trial("a", {TOPIC: 0.9, RIGHT: 0.8}), trial("b", {RIGHT: 0.9, TOPIC: 0.85})]
+    trials += [trial("q", {OFF: 0.5}, needs=False)]
+    best = recommended_floor(trials, WANTED, (3, 1))
+    assert best is not None
+    assert (best.most_items, best.floor, best.right) == (3, 0.51, Rate(2, 2))
+
+
+def test_present_settings_that_miss_the_target_are_not_kept() -> None:
+    trials = [trial(f"a{n}", {RIGHT: 0.6}) for n in range(20)]
+    trials += [trial(f"q{n}", {OFF: 0.3}, needs=False) for n in range(20)]
+    kept = calibrate_floor(trials, WANTED, floor=0.5, most=1)
+    assert (kept.recommended, kept.held_out) == (kept.present, None)
+    missed = calibrate_floor(trials, WANTED, floor=0.2, most=1)
+    assert missed.recommended is not None
+    assert (missed.recommended.floor, missed.held_out is None) == (0.31, False)
+
+
+def test_floors_go_from_0_to_1_in_hundredths() -> None:
+    assert (FLOORS[0], FLOORS[1], FLOORS[29], FLOORS[-1], len(FLOORS)) == (0.0, 0.01, 0.29, 1.0, 101)

@@ -7,6 +7,7 @@ import re
 from fractions import Fraction
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from markdown_it import MarkdownIt
 from knowbound.report import GATE_FORMATS
 from knowbound.report.evals.gate import Format, GateReport, render_check
 from knowbound.report.formats.ci import command
-from knowbound.stats.figures import WARNING
+from knowbound.stats.figures import WARNING, RateKind
 from knowbound.stats.gate import (
     GateOutcome,
     GateResult,
@@ -24,11 +25,13 @@ from knowbound.stats.gate import (
     evaluation_gates,
     exit_code,
     gap_rate_regression,
+    gate_key,
     limit,
     max_gap_rate,
+    max_unsupported,
     run_gates,
 )
-from knowbound.stats.paired import count_pairs
+from knowbound.stats.paired import Pairs, count_pairs
 from knowbound.stats.rate import Rate, wilson
 from tests.evaluation_examples import empty_evaluation, everyday_evaluation, hostile_evaluation
 from tests.report_examples import empty_report, everyday_report
@@ -309,3 +312,170 @@ def test_hostile_text_is_shown_and_never_obeyed(text: str) -> None:
     assert tags == safe
     ElementTree.fromstring(render_check(check, "junit"))
     assert "\x1b" not in render_check(check, "text")
+
+
+# At the limits
+
+
+@pytest.mark.parametrize(
+    ("unseen", "outcome", "settled", "more", "words"),
+    [
+        (0, GateOutcome.PASSED, True, 0, "passes. The data settle it."),
+        (2, GateOutcome.PASSED, True, 0, "passes. The data settle it."),  # even with gaps the rate is at the limit
+        (
+            3, GateOutcome.PASSED, False, None,
+            "passes. The data do not settle it: the tool calls of 3 of 20 samples left no trace.",
+        ),
+        (
+            20, GateOutcome.UNDECIDED, None, None,
+            "gap rate 0% (0 of 20, 95% 0–16%) is not above 0.1. No tool call of any sample left a trace: "
+            "failed searches were not measured. Nothing is decided.",
+        ),
+    ],
+)  # fmt: skip
+def test_unseen_samples_leave_a_pass_open_if_their_gaps_would_turn_it(
+    unseen: int, outcome: GateOutcome, settled: bool | None, more: int | None, words: str
+) -> None:
+    result = max_gap_rate(TENTH if unseen else limit("0.2"), Rate(0, 20), unseen=unseen)
+    if unseen == 2:
+        result = max_gap_rate(limit("0.2"), Rate(2, 20, 1.0), unseen=unseen)
+        assert (result.outcome, result.settled) == (outcome, False)
+        assert result.words.endswith("more samples like these would.")
+        return
+    assert (result.outcome, result.settled, result.more) == (outcome, settled, more)
+    assert result.words.endswith(words)
+
+
+def test_unseen_samples_change_nothing_about_a_failure() -> None:
+    seen, unseen = max_gap_rate(TENTH, Rate(9, 20)), max_gap_rate(TENTH, Rate(9, 20), unseen=5)
+    assert (seen.words, seen.settled, seen.more) == (unseen.words, unseen.settled, unseen.more)
+    assert unseen.words.endswith("is above 0.1: fails. The data settle it.")
+
+
+def test_one_more_sample_is_one_sample() -> None:
+    result = max_gap_rate(limit("0.5"), Rate(0, 3))
+    assert (result.settled, result.more) == (False, 1)
+    assert result.words.endswith("passes. The data do not settle it; about 1 more sample like these would.")
+
+
+def test_the_gate_of_unsupported_answers_has_words_of_its_own() -> None:
+    above, below, none = (max_unsupported(TENTH, rate) for rate in (Rate(5, 10), Rate(1, 10), Rate()))
+    assert (above.name, above.failed, above.key) == ("max-unsupported", True, "max-unsupported")
+    assert above.words == "unsupported answers 50% (5 of 10, 95% 24–76%) are above 0.1"
+    assert below.words == "unsupported answers 10% (1 of 10, 95% 2–40%) are not above 0.1"
+    assert none.words == "unsupported answers unknown: no turn was audited, so nothing is decided."
+    assert none.outcome is GateOutcome.UNDECIDED
+
+
+def test_a_gate_is_stored_under_its_name_and_the_kind_of_its_rate() -> None:
+    assert gate_key("max-gap-rate", RateKind.RAW) == "max-gap-rate"
+    assert gate_key("max-gap-rate", RateKind.OPEN) == "max-gap-rate open"
+    (result,) = run_gates(Limits(TENTH, kind=RateKind.OPEN), Rate(1, 10))
+    assert (result.key, result.words[:8]) == ("max-gap-rate open", "open gap")
+
+
+def test_a_regression_says_both_rates_the_rise_and_what_is_missing() -> None:
+    result = gap_rate_regression(TENTH, Rate(6, 20), Rate(2, 20))
+    assert result.words == (
+        "gap rate 10% (2 of 20, 95% 3–30%) → 30% (6 of 20, 95% 15–52%): +20.0 points (95% −5 to +43), more than 0.1: "
+        "fails. The data do not settle it; about 110 more samples like these would."
+    )
+    assert (result.before, result.settled, result.more) == (Rate(2, 20), False, 102)
+    assert result.difference is not None
+    assert not result.difference.paired
+    at_limit = gap_rate_regression(TENTH, Rate(4, 20), Rate(2, 20))
+    assert (at_limit.failed, at_limit.settled, at_limit.more) == (False, False, None)
+
+
+def pairs(both: int = 0, fixed: int = 0, broken: int = 0, neither: int = 0) -> Pairs:
+    cells = [(True, True)] * both + [(True, False)] * fixed + [(False, True)] * broken + [(False, False)] * neither
+    return count_pairs([[cell] for cell in cells])
+
+
+def test_broken_samples_fail_a_gate_that_the_gaps_would_pass() -> None:
+    changed = pairs(fixed=1, broken=7, neither=12)
+    names = [f"s{at}" for at in range(7)]
+    result = gap_rate_regression(
+        TENTH, Rate(2, 20), Rate(2, 20), pairs(both=2, neither=18), broken=names, changed=changed
+    )
+    assert result.failed
+    assert result.broken == names
+    assert result.words.startswith(
+        "gap rate 10% (2 of 20, 95% 3–30%) → 10% (2 of 20, 95% 3–30%): 0 points (95% −16 to +16) paired by sample, "
+        "not more than 0.1; 7 of 20 samples broke by an assertion that passed before (s0, s1, s2, s3, s4 and 2 more); "
+        "in all 7 broke and 1 were fixed: +30.0 points (95% +3 to +53), more than 0.1: fails. "
+    )
+    five = gap_rate_regression(TENTH, Rate(2, 20), Rate(2, 20), broken=names[:5], changed=changed)
+    assert "(s0, s1, s2, s3, s4);" in five.words
+    few = pairs(broken=2, neither=18)  # exactly a tenth
+    passed = gap_rate_regression(TENTH, Rate(2, 20), Rate(2, 20), broken=names[:2], changed=few)
+    assert (passed.failed, "+10.0 points" in passed.words) == (False, True)
+    unnamed = gap_rate_regression(TENTH, Rate(2, 20), Rate(2, 20), changed=changed)
+    assert not unnamed.failed
+
+
+def test_gaps_that_fail_alone_are_not_replaced_by_broken_samples() -> None:
+    result = gap_rate_regression(TENTH, Rate(12, 20), Rate(2, 20), broken=["s1"], changed=pairs(broken=9, neither=11))
+    assert result.failed
+    assert result.difference is not None
+    assert result.difference.value == pytest.approx(0.5)
+
+
+def test_unseen_samples_leave_a_regression_open_if_their_gaps_would_turn_it() -> None:
+    before, now = Rate(0, 20), Rate(0, 20)
+    assert gap_rate_regression(TENTH, now, before, unseen=2).settled is False
+    turned = gap_rate_regression(TENTH, now, before, unseen=3)
+    assert turned.words.endswith("the tool calls of 3 of 20 samples left no trace.")
+    assert gap_rate_regression(TENTH, now, before, unseen=20).outcome is GateOutcome.UNDECIDED
+
+
+def test_pairs_without_any_pair_are_no_pairs() -> None:
+    alone, empty = (gap_rate_regression(TENTH, Rate(6, 20), Rate(2, 20), one) for one in (None, pairs()))
+    assert alone.words == empty.words
+
+
+def test_the_note_of_a_regression_names_the_baseline_and_how_to_accept_the_rise() -> None:
+    before, now = evaluation("g...", id=3), evaluation("gggg", id=4)
+    _, result = evaluation_gates(Limits(TENTH, TENTH), now, before)
+    assert result.note == (
+        f"Against evaluation 3 of 2026-11-15, commit {before.commit[:10]}. A run that fails a gate is no baseline of "
+        "the next one. To accept it as the new one: knowbound check --gap-rate-regression 1"
+    )
+    dirty = msgspec.structs.replace(before, dirty=True, executor="codex")
+    (opened,) = evaluation_gates(Limits(None, TENTH, RateKind.OPEN), now, dirty)
+    assert (
+        "with uncommitted changes. Since that run also changed: the executor (codex → claude). The rise" in opened.note
+    )
+    assert opened.note.endswith("--gap-rate-regression 1 --rate open")
+    (passed,) = evaluation_gates(Limits(None, TENTH), now, msgspec.structs.replace(now, id=3, commit=""))
+    assert passed.note == "Against evaluation 3 of 2026-11-15."
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("x", "'x' is not a number. A limit is a fraction from 0 to 1, such as 0.1 for 10%."),
+        ("-0.1", "-0.1 is not a fraction from 0 to 1; 10% is 0.1."),
+        ("1.5", "1.5 is not a fraction from 0 to 1; 10% is 0.1. Did you mean 0.015?"),
+        ("100", "100 is not a fraction from 0 to 1; 10% is 0.1. Did you mean 1?"),
+        ("101", "101 is not a fraction from 0 to 1; 10% is 0.1."),
+    ],
+)
+def test_a_wrong_limit_says_what_it_should_be(text: str, shown: str) -> None:
+    with pytest.raises(ValueError, match="^" + re.escape(shown) + "$"):
+        limit(text)
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "about 0"),
+        (99, "about 99"),
+        (100, "about 100"),
+        (101, "about 110"),
+        (999, "about 1,000"),
+        (12_001, "about 13,000"),
+    ],
+)
+def test_an_estimate_is_rounded_up_from_three_digits_on(count: int, shown: str) -> None:
+    assert about(count) == shown

@@ -15,6 +15,8 @@ from knowbound.stats.judge_gate import (
     GateReason,
     GateState,
     MetricGate,
+    SampledMetric,
+    WeeklySample,
     gate,
     has_drifted,
     may_rely_on,
@@ -207,3 +209,85 @@ def test_a_sample_has_drifted_where_its_whole_interval_is_below(
 
 def test_a_sample_without_verdicts_shows_no_drift() -> None:
     assert not has_drifted(Share(), share(95, 100))
+
+
+def measured(
+    agreement: float, prevalence: int, said: int, true_yes: int, true_no: int, kappa: float | None
+) -> Calibration:
+    """A calibration of 100 labels with these figures, whether or not they agree with each other."""
+    found = labelled(30, 5, 5, 60)
+    return msgspec.structs.replace(
+        found,
+        agreement=msgspec.structs.replace(found.agreement, value=agreement),
+        prevalence=msgspec.structs.replace(found.prevalence, k=prevalence),
+        said=msgspec.structs.replace(found.said, k=said),
+        true_yes=true_yes,
+        true_no=true_no,
+        kappa=msgspec.structs.replace(found.kappa, value=kappa),
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "reason"),
+    [
+        (measured(0.7, 50, 50, 40, 40, 0.5), GateState.FALLBACK, GateReason.BELOW),
+        (measured(0.69, 50, 50, 40, 40, 0.5), GateState.KILLED, GateReason.FAR_BELOW),
+        (measured(0.85, 50, 50, 40, 40, 0.5), GateState.PASSED, GateReason.AGREES),
+        (measured(0.84, 50, 50, 40, 40, 0.5), GateState.FALLBACK, GateReason.BELOW),
+        (measured(0.9, 4, 50, 4, 40, 0.5), GateState.PASSED, GateReason.AGREES),
+        (measured(0.9, 3, 50, 3, 40, 0.5), GateState.UNDERPOWERED, GateReason.ONE_SIDED),
+        (measured(0.9, 96, 50, 40, 4, 0.5), GateState.PASSED, GateReason.AGREES),
+        (measured(0.9, 97, 50, 40, 3, 0.5), GateState.UNDERPOWERED, GateReason.ONE_SIDED),
+        (measured(0.9, 50, 0, 40, 40, 0.5), GateState.FALLBACK, GateReason.ONE_ANSWER),
+        (measured(0.9, 50, 100, 40, 40, 0.5), GateState.FALLBACK, GateReason.ONE_ANSWER),
+        (measured(0.9, 50, 1, 1, 40, 0.01), GateState.PASSED, GateReason.AGREES),
+        (measured(0.9, 50, 50, 0, 40, 0.5), GateState.FALLBACK, GateReason.NOT_BEYOND_CHANCE),
+        (measured(0.9, 50, 50, 40, 0, 0.5), GateState.FALLBACK, GateReason.NOT_BEYOND_CHANCE),
+        (measured(0.9, 50, 50, 40, 40, 0.0), GateState.FALLBACK, GateReason.NOT_BEYOND_CHANCE),
+        (measured(0.9, 50, 50, 40, 40, None), GateState.FALLBACK, GateReason.NOT_BEYOND_CHANCE),
+    ],
+)
+def test_the_gate_of_a_judge_at_each_limit(found: Calibration, expected: GateState, reason: GateReason) -> None:
+    assert gate(found, 50) == MetricGate(expected, reason)
+
+
+@pytest.mark.parametrize(
+    ("turns", "expected"),
+    [
+        (0, MetricGate(GateState.UNMEASURED, GateReason.NO_VERDICT, 50)),
+        (1, MetricGate(GateState.UNDERPOWERED, GateReason.FEW_TURNS, 49)),
+        (49, MetricGate(GateState.UNDERPOWERED, GateReason.FEW_TURNS, 1)),
+        (50, MetricGate(GateState.PASSED, GateReason.AGREES)),
+    ],
+)
+def test_fifty_labelled_turns_are_enough(turns: int, expected: MetricGate) -> None:
+    assert gate(measured(0.9, 50, 50, 40, 40, 0.5), turns) == expected
+    unscored = calibrate([Pair(True, None)])
+    assert gate(unscored, turns).state is GateState.UNMEASURED
+
+
+def test_the_larger_model_is_named_beside_the_judge_itself() -> None:
+    first, second = alone(GateState.FALLBACK), MetricGate(GateState.PASSED, GateReason.AGREES, 4)
+    found = with_fallback(first, second)
+    assert found == MetricGate(GateState.FALLBACK, GateReason.BELOW, 4, GateState.PASSED)
+    assert with_fallback(first, None) == MetricGate(GateState.HALTED, GateReason.BELOW)
+    assert [alone(one).is_reliable for one in GateState] == [True, True, False, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("sample", "calibrated", "drifted"),
+    [
+        (Share(1, 1, 1.0, 0.9, 0.85), Share(), False),  # at the limit
+        (Share(1, 1, 1.0, 0.9, 0.84), Share(), True),
+        (Share(1, 1, 1.0, 0.9, 0.95), Share(1, 1, 1.0, 0.95, 1.0), False),
+        (Share(1, 1, 1.0, 0.9, 0.94), Share(1, 1, 1.0, 0.95, 1.0), True),
+    ],
+)
+def test_intervals_that_touch_are_no_drift(sample: Share, calibrated: Share, drifted: bool) -> None:
+    assert has_drifted(sample, calibrated) is drifted
+
+
+def test_the_metrics_that_drifted_are_named() -> None:
+    drifted, steady = (SampledMetric(Share(), Share(), one) for one in (True, False))
+    weekly = WeeklySample(10, "", metrics={Metric.USED: drifted, Metric.ON_TOPIC: steady, Metric.CONTRADICTED: drifted})
+    assert weekly.drifted == (Metric.USED, Metric.CONTRADICTED)

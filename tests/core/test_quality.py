@@ -85,7 +85,8 @@ def test_a_call_of_a_trace_is_shown_to_the_judge_with_its_whole_output() -> None
 @pytest.mark.parametrize("metric", Metric)
 def test_a_verdict_and_the_counts_are_asked_by_metric(metric: Metric) -> None:
     fields = {str(one): one is metric for one in Metric}
-    verdict = ItemVerdict("k1", **fields)
+    on_topic, used, contradicted = fields.values()
+    verdict = ItemVerdict("k1", on_topic, used, contradicted)
     assert [verdict.says(one) for one in Metric] == [one is metric for one in Metric]
     counts = Counts(9, **{name: 3 if is_it else 1 for name, is_it in fields.items()})
     assert [counts.of(one) for one in Metric] == [3 if one is metric else 1 for one in Metric]

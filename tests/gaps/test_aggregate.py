@@ -173,7 +173,7 @@ def test_the_inventory_has_open_before_resolved_hard_before_soft_and_new_before_
         ("2026-11-02", miss("s#1", 1, "done", Status.RESOLVED), miss("s#1", 1, "new", Status.UNDECIDED)),
     ):
         sample = Sample("s#1", "general", answered=1)
-        aggregate.add(Findings("s", "codex", ended=str(ended), samples=[sample], signals=list(signals)))  # type: ignore[arg-type]
+        aggregate.add(Findings("s", "codex", ended=str(ended), samples=[sample], signals=list(signals)))
     assert [signal.query for signal in aggregate.inventory()] == ["new", "old", "old too", "soft", "done"]
     topics, names = aggregate.topics("")
     assert {topic.title for topic in topics} == {"old", "old too", "new", "soft"}

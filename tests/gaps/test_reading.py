@@ -81,7 +81,7 @@ def test_hedges_without_a_verdict_are_judged_and_those_that_are_no_doubt_are_dro
     miss = Signal(SignalType.FAILED_SEARCH, Status.OPEN, "s", 1, "s#1", query="x")
     given = hedge("given", verdict=HedgingVerdict(True, 0.5, "", "old"))
     found, judge = session(hedge("yes a", 2), miss, hedge("no b"), given, hedge("fail c", 3)), Judge()
-    judged = judge_findings([found], judge, 10)  # type: ignore[arg-type]
+    judged = judge_findings([found], judge, 10)
     assert [signal.text or signal.query for signal in found.signals] == ["yes a", "x", "given", "fail c"]
     assert [one.question for one in judge.asked] == ["second?", "first?", ""]  # the third turn has no prompt
     assert judge.asked[0] == HedgingCandidate("yes a", "… yes a", "second?", "s", "/work/shop", "codex")
@@ -93,7 +93,7 @@ def test_hedges_without_a_verdict_are_judged_and_those_that_are_no_doubt_are_dro
 
 def test_sentences_beyond_the_cap_stay_and_equal_ones_count_once() -> None:
     found = session(hedge("yes a"), hedge("yes a"), hedge("no b"), hedge("no c"), hedge("known d"))
-    judged = judge_findings([found], Judge(usd=None), 1)  # type: ignore[arg-type]
+    judged = judge_findings([found], Judge(usd=None), 1)
     assert [signal.text for signal in found.signals] == ["yes a", "yes a", "no b", "no c", "known d"]
     assert judged.judging == HedgeJudging("judge-1", 1, 2, 2, 0, None)
 
@@ -101,10 +101,10 @@ def test_sentences_beyond_the_cap_stay_and_equal_ones_count_once() -> None:
 def test_a_judge_without_a_cap_reports_no_work() -> None:
     found = session(hedge("yes a", turn=0), hedge("no b"))
     judge = Judge(costs=False)
-    assert judge_findings([found], judge) == ([], None)  # type: ignore[arg-type]
+    assert judge_findings([found], judge) == ([], None)
     assert [signal.text for signal in found.signals] == ["yes a"]
     assert judge.asked[0].question == ""  # before the first prompt
-    assert judge_findings([], Judge()).judging == HedgeJudging("judge-1", 50, usd=0.0)  # type: ignore[arg-type]
+    assert judge_findings([], Judge()).judging == HedgeJudging("judge-1", 50, usd=0.0)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_no_further_session_is_read_when_the_pool_is_large_enough(settings: Sett
 def test_the_rate_of_a_run_is_the_share_of_sentences_that_its_judge_kept(settings: Settings) -> None:
     rate = judged_rate(settings, RulesJudge())
     assert rate == Rate(4, 8)
-    assert judged_rate(settings, Judge()) is None  # type: ignore[arg-type]  # another judge decided
+    assert judged_rate(settings, Judge()) is None  # another judge decided
 
 
 def test_hedges_that_nobody_judged_have_no_rate(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from knowbound.core.signal import Ending, Findings, Signal, SignalType, Status
-from knowbound.core.trace import Start
 from knowbound.gaps import endings, lens
 from knowbound.gaps.endings import settle, settle_repeats
 from tests.gaps.stories import follow, read, search, shown, step
@@ -123,12 +122,3 @@ def test_a_guess_within_a_step_with_several_calls_is_seen_once() -> None:
         "failed_search undecided guessed 1 calls 1 steps [refundledger]",
         "hedging open guessed 0 calls 0 steps [refundledger]",
     ]
-
-
-def test_a_session_that_begins_in_the_same_stream_is_given_back() -> None:
-    from knowbound.gaps.lens import SessionLens
-
-    one = SessionLens("s", "codex")
-    events = [Start("", "codex", "/work/shop", "1.2"), Start("s", "codex", "/work/shop"), step(), Start("t", "codex")]
-    assert one.follow(iter(events)) == Start("t", "codex")
-    assert (one.found.session, one.found.project) == ("s", "/work/shop")

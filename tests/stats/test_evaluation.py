@@ -116,7 +116,7 @@ def test_evaluations_of_one_series_have_the_test_set_and_the_way_of_counting_in_
     first = head(1, 3)
     assert head(2, 9, model="other").series == first.series
     for other in ({"sha256": "0" * 64}, {"origin": Origin.PROBED}, {"hedges": "x"}, {"as_specified": True}):
-        assert head(1, 3, **other).series != first.series  # type: ignore[arg-type]
+        assert head(1, 3, **other).series != first.series
 
 
 def test_a_change_of_the_knowledge_names_added_removed_and_changed_files() -> None:

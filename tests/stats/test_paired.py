@@ -281,7 +281,7 @@ def test_pairs_have_their_difference_with_test_and_interval(
 
 
 def test_no_pairs_rise_by_nothing_and_detect_nothing() -> None:
-    assert (Pairs().n, Pairs().rise, Pairs().detectable) == (0, 0, None)
+    assert (Pairs().n, Pairs().rise, Pairs().detectable) == (0, Fraction(0), None)
 
 
 def test_beyond_a_hundred_times_as_many_pairs_no_number_would() -> None:

@@ -451,15 +451,15 @@ def eval_file(root: Path) -> tuple[Path | None, dict[str, Any]]:
 
 def project_file(root: Path) -> tuple[Path | None, dict[str, Any]]:
     """Return the file with the project's settings, and these; None if there is none."""
-    own = root / "knowbound.toml"
-    if _is_file_inside(own, root):
-        return own, toml_of(own)
-    project = root / "pyproject.toml"
-    if _is_file_inside(project, root):
-        tools = toml_of(project).get("tool")
+    knowbound_toml = root / "knowbound.toml"
+    if _is_file_inside(knowbound_toml, root):
+        return knowbound_toml, toml_of(knowbound_toml)
+    pyproject = root / "pyproject.toml"
+    if _is_file_inside(pyproject, root):
+        tools = toml_of(pyproject).get("tool")
         table = tools.get("knowbound") if isinstance(tools, dict) else None
         if isinstance(table, dict):
-            return project, table
+            return pyproject, table
     return None, {}
 
 

@@ -63,14 +63,9 @@ def lint_command(
 
     settings = options.settings_of(root)
     if skills:
-        from knowbound.knowledge.skills import check_skills
-        from knowbound.report.knowledge import render_skills
-
         if files or against or store or out.format not in ("text", "jsonl"):
             raise click.UsageError("--skills goes with --format text or jsonl, and with nothing else.")
-        checked_skills = check_skills(settings)
-        out.emit(render_skills(checked_skills, out.format))
-        return int(any(skill.problems for skill in checked_skills))
+        return _lint_skills(settings, out)
     is_named = bool(click.get_current_context().meta.get(MODEL))
     may_ask = not against and (is_named or not os.environ.get("CI"))  # in CI only a model that the command line names
     asker = asker_of(settings, "statements") if may_ask else None
@@ -87,6 +82,15 @@ def lint_command(
     if not against:
         hint_at_model(settings, "statements", out.format)
     return int(any(statement.truth is Truth.CONTRADICTED for statement in checked))
+
+
+def _lint_skills(settings: Settings, out: Out) -> int:
+    from knowbound.knowledge.skills import check_skills
+    from knowbound.report.knowledge import render_skills
+
+    checked = check_skills(settings)
+    out.emit(render_skills(checked, out.format))
+    return int(any(skill.problems for skill in checked))
 
 
 def _junk_report(store: str, settings: Settings, asker: Asker | None, format_: str) -> Iterator[str]:

@@ -113,18 +113,14 @@ def trust_command(
     machine.
     """
     from knowbound.config import load, risky_settings
-    from knowbound.kms.opening import open_knowledge_store
-    from knowbound.store.data_dir import INDEX, OURS, owner_of
+    from knowbound.store.data_dir import OURS, owner_of
     from knowbound.store.marking import adopt, refuse_tracked
     from knowbound.text.redact import redact
-    from knowbound.trust import distrust, hash_of, lines_of, trust, trusted
+    from knowbound.trust import hash_of, lines_of, trust, trusted
 
     project = (root or Path()).resolve()
     if revoke:
-        echo("The project's settings are no longer trusted." if distrust(project) else "Nothing was trusted.")
-        current = load(project, ignore_untrusted=True)
-        if (current.home / INDEX).exists() and owner_of(current.home) == OURS:
-            open_knowledge_store(current).close()  # drops the items of backends that are not in use any more
+        _revoke_trust(project)
         return
     risky = risky_settings(project)
     settings = load(project, ignore_untrusted=True)
@@ -158,6 +154,18 @@ def trust_command(
     if owner != OURS:
         adopt(home)
         echo(f"{home} is marked as yours.")
+
+
+def _revoke_trust(project: Path) -> None:
+    from knowbound.config import load
+    from knowbound.kms.opening import open_knowledge_store
+    from knowbound.store.data_dir import INDEX, OURS, owner_of
+    from knowbound.trust import distrust
+
+    echo("The project's settings are no longer trusted." if distrust(project) else "Nothing was trusted.")
+    settings = load(project, ignore_untrusted=True)
+    if (settings.home / INDEX).exists() and owner_of(settings.home) == OURS:
+        open_knowledge_store(settings).close()  # drops the items of backends that are not in use any more
 
 
 def _difference(before: Sequence[str], after: Sequence[str]) -> list[str]:

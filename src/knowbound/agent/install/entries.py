@@ -68,7 +68,7 @@ def with_ours(file: SettingsFile, text: str, ours: OurEntries) -> str:
     except BrokenJsonError as error:
         raise _broken(file, str(error)) from error
     value_after = value_of(file, after)
-    if _comparable_entries(file, value_after) != wanted or _foreign(file, value_after) != _foreign(file, value_before):
+    if _comparable_entries(file, value_after) != wanted or not _keeps_others(file, value_before, value_after):
         raise _broken(file, "our entries cannot be added to it")
     return after
 
@@ -85,7 +85,7 @@ def without_ours(file: SettingsFile, text: str, keep: dict[str, Any] | None = No
             if not is_kept and _is_empty(_value_at(parse(after), container)):
                 after = removed(after, container)
     value_after = value_of(file, after)
-    if entries_in(file, value_after) or _foreign(file, value_after) != _foreign(file, value_before):
+    if entries_in(file, value_after) or not _keeps_others(file, value_before, value_after):
         raise InputError(
             "settings-conflict", f"{file.path} has our entries in a form that we cannot remove. Edit it by hand."
         )
@@ -105,7 +105,12 @@ def _comparable(path: Path, entry: Any, group: Any) -> str:
     return repr((path[:2], matcher, [entry.get(name) for name in ("command", "args", "env_vars", "tool", "input")]))
 
 
-def _foreign(file: SettingsFile, value: dict[str, Any]) -> dict[str, Any]:
+def _keeps_others(file: SettingsFile, before: dict[str, Any], after: dict[str, Any]) -> bool:
+    """Report whether an edit left the settings that are not ours as they were."""
+    return _settings_of_others(file, before) == _settings_of_others(file, after)
+
+
+def _settings_of_others(file: SettingsFile, value: dict[str, Any]) -> dict[str, Any]:
     """Return the settings without our entries and the empty containers around them."""
     value = copy.deepcopy(value)
     ours = entries_in(file, value)
@@ -209,27 +214,27 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
 
 
-def _after_space(text: str, at: int) -> int:
+def _after_space(text: str, position: int) -> int:
     """Return the place behind white space and comments."""
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    found = _SPACE.match(text, position)
+    return found.end() if found else position
 
 
 def _container(text: str, start: int) -> Container:
     """Return the container that begins there, in a text that `parse` reads."""
     plain, decode = _blanked(text), json.JSONDecoder().raw_decode
     elements: dict[str | int, Element] = {}
-    at = _after_space(plain, start + 1)
-    while plain[at] not in "]}":
-        key, value = len(elements), at
+    position = _after_space(plain, start + 1)
+    while plain[position] not in "]}":
+        key, value = len(elements), position
         if plain[start] == "{":
-            key, colon = decode(plain, at)
+            key, colon = decode(plain, position)
             value = _after_space(plain, _after_space(plain, colon) + 1)
         _, end = decode(plain, value)
-        elements[key] = Element(at, value, end)
-        at = _after_space(plain, end)
-        at = _after_space(plain, at + 1) if plain[at] == "," else at
-    return Container(start, at + 1, elements)
+        elements[key] = Element(position, value, end)
+        position = _after_space(plain, end)
+        position = _after_space(plain, position + 1) if plain[position] == "," else position
+    return Container(start, position + 1, elements)
 
 
 def added(text: str, path: Path, value: Any) -> str:
@@ -296,9 +301,9 @@ def _cut_out(text: str, container: Container, key: str | int) -> str:
     return text[:before] + text[comma + 1 : start].rstrip() + text[end:]
 
 
-def _indentation(text: str, at: int) -> str:
-    """Return the white space at the beginning of the line."""
-    line = text[text.rfind("\n", 0, at) + 1 : at]
+def _indentation(text: str, position: int) -> str:
+    """Return the white space at the beginning of the line of a position."""
+    line = text[text.rfind("\n", 0, position) + 1 : position]
     return line[: len(line) - len(line.lstrip(" \t\ufeff"))].replace("\ufeff", "")
 
 

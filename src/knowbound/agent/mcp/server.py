@@ -126,7 +126,7 @@ _TYPES = {
     "str": "string", "int": "integer", "float": "number", "bool": "boolean", "list[str]": "array",
     "dict[str, Any]": "object", "list[Any]": "array",
 }  # fmt: skip
-# Our names of arguments of that system; "": it says nothing here.
+# Our names of the arguments of that other system; "": the argument says nothing here.
 _OUR_NAMES = {
     "old_id": "id", "new_content": "content", "reason": "note", "contentType": "type", "userId": "user",
     "olderThanDays": "older_than_days", "dryRun": "dry_run", "minConfidence": "min_confidence", "maxResults": "limit",
@@ -173,7 +173,7 @@ def checked(function: Callable[..., Any], values: dict[str, Any]) -> dict[str, A
 
 
 def _in_our_names(values: dict[str, Any], parameters: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return arguments of that other system by our names: filters flattened, and without those that say nothing here.
+    """Return the arguments by our names: filters flattened, and without arguments that say nothing here.
 
     Unknown names stay, so that the check of the call reports them. A filter of several values would need several
     searches: it is an ArgumentError.

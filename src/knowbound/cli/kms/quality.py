@@ -236,20 +236,7 @@ def score(
     if queue or again:
         return _score_queue(settings, again=again)
     if input_:
-        from knowbound.judge.registry import turn_judge
-        from knowbound.quality.recorded import judged, judged_lines, read_turns
-
-        judge, turns = turn_judge(settings), read_turns(input_)
-        judgements = judged(judge, turns)
-        if log:
-            from knowbound.kms.opening import open_quality_log
-            from knowbound.quality.scoring import log_turns
-
-            judgements = list(judgements)
-            open_quality_log(settings).close()  # creates the data folder that the lock is in
-            with _scoring_lock(settings):
-                log_turns(settings, turns, judgements, judge.version)
-        out.emit(judged_lines(judge.version, turns, judgements))
+        out.emit(_judged_lines(input_, settings, is_logged=log))
         return 0
     from knowbound.quality.recorded import score_traces, scored_lines
     from knowbound.report.quality.items import render_recorded
@@ -262,6 +249,24 @@ def score(
     out.emit(lines)
     hint_at_model(settings, "turns", out.format)
     return 0
+
+
+def _judged_lines(path: Path, settings: Settings, *, is_logged: bool) -> Iterator[str]:
+    """Judge the turns of a file, a line for each item; with `is_logged` they enter the quality log."""
+    from knowbound.judge.registry import turn_judge
+    from knowbound.quality.recorded import judged, judged_lines, read_turns
+
+    judge, turns = turn_judge(settings), read_turns(path)
+    judgements = judged(judge, turns)
+    if is_logged:
+        from knowbound.kms.opening import open_quality_log
+        from knowbound.quality.scoring import log_turns
+
+        judgements = list(judgements)
+        open_quality_log(settings).close()  # creates the data folder that the lock is in
+        with _scoring_lock(settings):
+            log_turns(settings, turns, judgements, judge.version)
+    return judged_lines(judge.version, turns, judgements)
 
 
 def _score_queue(settings: Settings, *, again: bool) -> int:

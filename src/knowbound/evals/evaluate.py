@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -122,35 +123,34 @@ def hidden_paths(set_: SampleSet, settings: Settings) -> tuple[Path, ...]:
     return (*sorted(files), Path(set_.path), settings.home)
 
 
+@dataclass
 class _Work:
     """One evaluation: its plan, and everything that the steps of it share."""
 
-    def __init__(
-        self,
-        plan: EvalPlan,
-        settings: Settings,
-        executor: Executor,
-        judge: RubricJudge | None,
-        store: Evaluations,
-        items: str = "",
-    ) -> None:
-        self._items = items  # digest of what can be injected; "" if no version injects
-        self._plan, self._settings, self._executor, self._judge, self._store = plan, settings, executor, judge, store
-        self._globs = knowledge_globs(settings.knowledge)
-        self._hidden = hidden_paths(plan.set, settings)
-        self._evals = settings.home / EVALS
-        self._notes: list[str] = []
-        self._held_out = plan.set.held_out(plan.holdout)
+    plan: EvalPlan
+    settings: Settings
+    executor: Executor
+    judge: RubricJudge | None
+    store: Evaluations
+    items: str  # digest of what can be injected; "" if no version injects
+
+    def __post_init__(self) -> None:
+        plan, settings, executor = self.plan, self.settings, self.executor
+        self.globs = knowledge_globs(settings.knowledge)
+        self.hidden = hidden_paths(plan.set, settings)
+        self.evals = settings.home / EVALS
+        self.notes: list[str] = []
+        self.held_out = plan.set.held_out(plan.holdout)
         # Equal for two runs of which one may resume the other; the knowledge is compared separately.
-        who = (executor.name, executor.version, judge.version if judge else "")
+        who = (executor.name, executor.version, self.judge.version if self.judge else "")
         given = [f"{variant.name}={variant.source}+{variant.inject}" for variant in plan.variants if variant != ONLY]
         what = [plan.set.sha256, plan.origin, str(settings.root), *["as specified"] * settings.as_specified]
-        self._plan_digest = digest_of([*what, *who, str(plan.repeat), *given])
+        self.plan_digest = digest_of([*what, *who, str(plan.repeat), *given])
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the lock of the plan, so that only this process works on it. Raises InputError if it is held."""
-        with self._lock_of(self._plan_digest) as (file, is_held):
+        with self._lock_of(self.plan_digest) as (file, is_held):
             if not is_held:
                 raise InputError(
                     "eval-running", f"Another process is running this evaluation ({file}). Wait until it has ended."
@@ -162,7 +162,7 @@ class _Work:
         """The lock file of a plan, and whether it is held by us now: another process may hold it."""
         from filelock import FileLock, Timeout  # noqa: PLC0415  (takes 0.1 s to import)
 
-        file = self._evals / f"{plan[:16]}.lock"
+        file = self.evals / f"{plan[:16]}.lock"
         make_folder(file.parent)
         try:
             lock = FileLock(file, mode=PRIVATE_FILE).acquire(blocking=False)
@@ -177,25 +177,25 @@ class _Work:
 
         `until_shown` leaves the journal unfinished, so that the run can be resumed until its result was shown.
         """
-        plan, store = self._plan, self._store
+        plan, store = self.plan, self.store
         journal = self._journal()
-        run_dir = self._evals / str(journal)
-        versions = self._versions(Copies(run_dir, self._settings.home, self._globs))
+        run_dir = self.evals / str(journal)
+        versions = self._versions(Copies(run_dir, self.settings.home, self.globs))
         jobs = jobs_of(plan.set.samples, versions, plan.repeat)
-        hedging_judge = judge_of(self._settings)
+        hedging_judge = judge_of(self.settings)
         states: dict[str, str] | None = None
-        if self._executor.remembers if plan.cache is None else plan.cache:
-            states = {version.name: folder_state(version.folder, self._globs) for version in versions}
+        if self.executor.remembers if plan.cache is None else plan.cache:
+            states = {version.name: folder_state(version.folder, self.globs) for version in versions}
             injecting = {version.name for version in versions if version.variant.inject}
-            states |= {name: digest_of([states[name], self._items]) for name in injecting}
+            states |= {name: digest_of([states[name], self.items]) for name in injecting}
         runner = Runner(
-            executor=self._executor,
+            executor=self.executor,
             limits=plan.limits,
-            lens=LensSettings.of(self._settings, self._globs),
+            lens=LensSettings.of(self.settings, self.globs),
             store=store,
             journal=journal,
             run_dir=run_dir,
-            judge=self._judge,
+            judge=self.judge,
             hedging=hedging_judge,
             states=states,
             progress=progress,
@@ -219,18 +219,18 @@ class _Work:
         kept = store.keep(candidate, baselines[0] if baselines else None, journal=journal, finished=is_finished)
         if not is_whole:
             budget = f"{2 * (plan.limits.usd or 0.0):g}"
-            self._notes.append(f"The budget ended the run early. Go on with a larger one: --resume --budget {budget}")
+            self.notes.append(f"The budget ended the run early. Go on with a larger one: --resume --budget {budget}")
         self._make_room(journal, is_whole)
         other = store.get(kept.compared_with) if kept.compared_with else None
-        return Evaluated(kept, other, self._notes, journal if is_whole and until_shown else 0)
+        return Evaluated(kept, other, self.notes, journal if is_whole and until_shown else 0)
 
     def _journal(self) -> int:
         """Return the journal to write in: a new journal, or that of the interrupted run."""
-        plan, root = self._plan, self._settings.root
-        knowledge = state_of(root, files_of(root, self._globs, self._hidden))
-        items = [self._items] if self._items else []
-        key = digest_of([self._plan_digest, *(f"{path} {state}" for path, state in sorted(knowledge.items())), *items])
-        found = self._store.unfinished(key, self._plan_digest)
+        plan, root = self.plan, self.settings.root
+        knowledge = state_of(root, files_of(root, self.globs, self.hidden))
+        items = [self.items] if self.items else []
+        key = digest_of([self.plan_digest, *(f"{path} {state}" for path, state in sorted(knowledge.items())), *items])
+        found = self.store.unfinished(key, self.plan_digest)
         if found is not None and plan.resume:
             if not found.same_knowledge:
                 raise InputError(
@@ -238,58 +238,58 @@ class _Work:
                     f"The knowledge base changed since the run of {found.made} was interrupted ({found.done} of "
                     f"{found.tasks} done): half of it would be about other knowledge. Try again without --resume.",
                 )
-            self._notes.append(f"Resumed: {found.done} of {found.tasks} runs were done already.")
+            self.notes.append(f"Resumed: {found.done} of {found.tasks} runs were done already.")
             return found.id
         if plan.resume:
-            self._notes.append("Nothing to resume: no interrupted run of this test set with these options.")
+            self.notes.append("Nothing to resume: no interrupted run of this test set with these options.")
         if found is not None and found.same_knowledge:
-            self._notes.append(
+            self.notes.append(
                 f"A run of {found.made} was interrupted after {found.done} of {found.tasks}: --resume goes on."
             )
         tasks = len(plan.set.samples) * plan.repeat * len(plan.variants)
-        journal = self._store.begin(key, self._plan_digest, utc_now(), tasks)
+        journal = self.store.begin(key, self.plan_digest, utc_now(), tasks)
         # Where the database was moved away the numbers begin again: then this folder is of another run.
-        shutil.rmtree(self._evals / str(journal), ignore_errors=True)
+        shutil.rmtree(self.evals / str(journal), ignore_errors=True)
         return journal
 
     def _versions(self, copies: Copies) -> list[Version]:
         """The knowledge base itself, or copies without the test set: of two variants, and for a free reader."""
-        plan, root = self._plan, self._settings.root
-        has_hidden = any(path.resolve().is_relative_to(root.resolve()) for path in self._hidden)
-        could_see_hidden = self._executor.reads_freely and has_hidden and not plan.in_place
+        plan, root = self.plan, self.settings.root
+        has_hidden = any(path.resolve().is_relative_to(root.resolve()) for path in self.hidden)
+        could_see_hidden = self.executor.reads_freely and has_hidden and not plan.in_place
         if could_see_hidden or any(variant.source != HERE for variant in plan.variants):
-            return copies.versions(root, plan.variants, self._hidden)
+            return copies.versions(root, plan.variants, self.hidden)
         *others, last = plan.variants
-        return [*(current_version(root, self._globs, variant, variant.name) for variant in others),
-                current_version(root, self._globs, last)]  # fmt: skip
+        return [*(current_version(root, self.globs, variant, variant.name) for variant in others),
+                current_version(root, self.globs, last)]  # fmt: skip
 
     def _causes(self, version: Version, runs: Sequence[SampleRun], jobs: Sequence[Job]) -> list[SampleCause]:
         """Diagnose why samples failed: by rules, and by a model if the settings allow it and the plan asks for it."""
-        if not self._plan.causes:
+        if not self.plan.causes:
             return []
-        lens = LensSettings.of(self._settings, self._globs)
+        lens = LensSettings.of(self.settings, self.globs)
         folders = {job.sample.id: job.folder for job in jobs if job.version is version}
         traced = {
             run.trace: read_trace(Path(run.trace), run.sample, version.folder, folders[run.sample], lens)
             for run in runs
             if run.trace and not (run.is_complete and answers(run))
         }
-        diagnosed = [sample for sample in self._plan.set.samples if sample.id not in self._held_out]
+        diagnosed = [sample for sample in self.plan.set.samples if sample.id not in self.held_out]
         failed = failed_runs(diagnosed, runs, traced, str(version.folder))
-        files = files_of(version.folder, self._globs, self._hidden)
-        asker = asker_for(self._settings, judge_for(self._settings, ModelTask.CAUSES)) if failed else None
+        files = files_of(version.folder, self.globs, self.hidden)
+        asker = asker_for(self.settings, judge_for(self.settings, ModelTask.CAUSES)) if failed else None
         return diagnose(failed, version.folder, files, asker)
 
     def _judge_hedges(self, runs: dict[str, SampleRun], judge: HedgingJudge | None) -> JudgedHedges:
         """Judge the hedges of all runs together if verdicts cost: the cap holds for the whole evaluation."""
         findings_by_run = {name: Findings(run.sample, "", signals=run.signals) for name, run in runs.items()}
-        if why_off := why_hedges_off(self._settings):
+        if why_off := why_hedges_off(self.settings):
             drop_hedges(findings_by_run.values())
             judged = JudgedHedges([why_off])
         elif judge is None or not judge.costs:
             return JudgedHedges([])
         else:
-            cap = self._settings.hedging_classifier_max_candidates or None
+            cap = self.settings.hedging_classifier_max_candidates or None
             judged = judge_findings(findings_by_run.values(), judge, cap)
         for name, findings in findings_by_run.items():
             runs[name] = msgspec.structs.replace(runs[name], signals=findings.signals)
@@ -299,25 +299,25 @@ class _Work:
 
     def _evaluation(self, version: Version, runs: list[SampleRun], hedges: JudgedHedges, versions: int) -> Evaluation:
         """Return what the runs of one version add up to. The cost of judging hedges is shared by all `versions`."""
-        plan = self._plan
-        files = files_of(version.folder, self._globs, self._hidden)
+        plan = self.plan
+        files = files_of(version.folder, self.globs, self.hidden)
         figures = figures_of(runs, files)
         complete = sum(run.is_complete for run in runs)
         models = Counter(run.model for run in runs if run.model)
-        model = model_for(self._settings, ModelTask.HEDGES)
+        model = model_for(self.settings, ModelTask.HEDGES)
         judging_usd = (hedges.judging.usd or 0.0) / versions or None if hedges.judging else None
         return Evaluation(
             made=utc_now(),
             watermark=plan.set.watermark,
             sha256=plan.set.sha256,
             origin=plan.origin,
-            executor=self._executor.name,
+            executor=self.executor.name,
             model=models.most_common(1)[0][0] if models else "",
-            judge=self._judge.version if self._judge else "",
-            hedges=hedging_judge_version(model) if model and self._settings.hedging_classifier_enabled else "",
-            as_specified=self._settings.as_specified,
+            judge=self.judge.version if self.judge else "",
+            hedges=hedging_judge_version(model) if model and self.settings.hedging_classifier_enabled else "",
+            as_specified=self.settings.as_specified,
             repeat=plan.repeat,
-            root=str(self._settings.root),
+            root=str(self.settings.root),
             commit=version.commit.hash,
             subject=version.commit.subject,
             dirty=version.commit.dirty,
@@ -336,12 +336,12 @@ class _Work:
             version=__version__,
             runs=runs,
             topics=figures.topics,
-            held_out=self._held_out,
+            held_out=self.held_out,
             judging=hedges.judging,
             warnings=[
                 *hedges.warnings,
                 *_warnings(plan.set, runs, files),
-                *links_out(self._settings.root, self._globs),
+                *links_out(self.settings.root, self.globs),
             ],
         )
 
@@ -350,25 +350,25 @@ class _Work:
 
         What --resume needs stays, and is redacted where its process was killed before it could.
         """
-        unfinished = self._store.journals()
+        unfinished = self.store.journals()
         if is_whole:
             unfinished.pop(newest, None)
-        numbers = sorted((int(path.name) for path in self._evals.iterdir() if path.name.isdigit()), reverse=True)
+        numbers = sorted((int(path.name) for path in self.evals.iterdir() if path.name.isdigit()), reverse=True)
         for position, number in enumerate(numbers):
-            folder = self._evals / str(number)
+            folder = self.evals / str(number)
             if number in unfinished:
                 with self._lock_of(unfinished[number]) as (_, is_held):
-                    if is_held or unfinished[number] == self._plan_digest:  # no other process works on it
+                    if is_held or unfinished[number] == self.plan_digest:  # no other process works on it
                         redact_left_behind(folder)
                 continue
-            Copies(folder, self._settings.home, self._globs).drop()
+            Copies(folder, self.settings.home, self.globs).drop()
             redact_left_behind(folder)
             if number != newest and self._is_old(folder, position):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _is_old(self, folder: Path, position: int) -> bool:
         """Report whether the settings allow deleting a folder in which no agent works. The newest has `position` 0."""
-        runs, days = self._settings.eval_keep_runs, self._settings.eval_keep_days
+        runs, days = self.settings.eval_keep_runs, self.settings.eval_keep_days
         age = time.time() - folder.stat().st_mtime
         if not ((runs and position >= runs) or (days and age > days * _DAY_SECONDS)):
             return False

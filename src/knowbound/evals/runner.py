@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -91,41 +93,37 @@ def jobs_of(samples: Sequence[EvalSample], versions: Sequence[Version], repeat: 
     return jobs
 
 
+@dataclass(kw_only=True)
 class Runner:
     """Runs jobs, with everything that all of them share."""
 
-    def __init__(
-        self,
-        *,
-        executor: Executor,
-        limits: RunLimits,
-        lens: LensSettings,
-        store: Evaluations,
-        journal: int,
-        run_dir: Path,
-        judge: RubricJudge | None = None,
-        hedging: HedgingJudge | None = None,
-        states: dict[str, str] | None = None,
-        progress: Callable[[RunProgress], None] | None = None,
-    ) -> None:
-        self._executor, self._limits, self._lens = executor, limits, lens
-        self._store, self._journal, self._run_dir = store, journal, run_dir
-        self._judge, self._hedging = judge, hedging
-        self._states = states  # version → the state of its folder, to look up identical runs; None: they are not used
-        self._progress = progress
-        self._spent = 0.0
-        self._spent_lock = threading.Lock()
+    executor: Executor
+    limits: RunLimits
+    lens: LensSettings
+    store: Evaluations
+    journal: int
+    run_dir: Path
+    judge: RubricJudge | None = None
+    hedging: HedgingJudge | None = None
+    states: dict[str, str] | None = None  # version → the state of its folder; None: identical runs are not looked up
+    progress: Callable[[RunProgress], None] | None = None
+    _spent: float = field(default=0.0, init=False)
+    _spent_lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def run(self, jobs: Sequence[Job]) -> dict[str, SampleRun]:
         """Run the jobs that the journal does not have; return the run of every job by its name."""
-        runs = self._store.noted(self._journal)
+        runs = self.store.noted(self.journal)
         self._spent = total_usd(run.usd for run in runs.values()) or 0.0
         waiting = iter([job for job in jobs if job.name not in runs])
         self._report_progress(runs, len(jobs))
-        pool = ThreadPoolExecutor(self._limits.concurrency, thread_name_prefix="sample")
+        pool = ThreadPoolExecutor(self.limits.concurrency, thread_name_prefix="sample")
         running: dict[Future[SampleRun], Job] = {}
         try:
-            while self._start_jobs(pool, running, waiting):
+            while True:
+                for job in islice(waiting, self.limits.concurrency - len(running)):
+                    running[pool.submit(self._run_job, job)] = job
+                if not running:
+                    break
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     job = running.pop(future)
                     runs[job.name] = future.result()
@@ -134,39 +132,28 @@ class Runner:
             pool.shutdown(wait=False, cancel_futures=True)
         return runs
 
-    def _start_jobs(
-        self, pool: ThreadPoolExecutor, running: dict[Future[SampleRun], Job], waiting: Iterator[Job]
-    ) -> bool:
-        """Start waiting jobs up to the concurrency limit; return False when no job runs."""
-        while len(running) < self._limits.concurrency:
-            job = next(waiting, None)
-            if job is None:
-                break
-            running[pool.submit(self._run_job, job)] = job
-        return bool(running)
-
     def _report_progress(self, runs: dict[str, SampleRun], total: int) -> None:
-        if self._progress is not None:
+        if self.progress is not None:
             done = list(runs.values())
             gaps = sum(run.is_complete and run.has_gap for run in done)
             incomplete = sum(not run.is_complete for run in done)
-            self._progress(RunProgress(len(done), total, gaps, incomplete, total_usd(run.usd for run in done)))
+            self.progress(RunProgress(len(done), total, gaps, incomplete, total_usd(run.usd for run in done)))
 
     def _run_job(self, job: Job) -> SampleRun:
         """Run, read, grade and note it. What the budget left out is not noted: it may still be run."""
-        limit = self._limits.usd
+        limit = self.limits.usd
         if limit is not None and self._spent >= limit:
             problem = f"not run: the budget of ${limit:g} is spent"
             return _without_trace(job, Execution(RunEnding.BUDGET, problem=problem, usd=0.0), attempts=0)
         key = self._execution_key(job)
-        kept = self._store.execution(key, Execution) if key else None
+        kept = self.store.execution(key, Execution) if key else None
         if kept is not None and Path(kept.trace).is_file():
             run = self._graded(job, self._within_limits(kept), attempts=0)
         else:
             run = self._run_and_grade(job, key)
         with self._spent_lock:
             self._spent += run.usd or 0.0
-        self._store.note(self._journal, job.name, run)
+        self.store.note(self.journal, job.name, run)
         return run
 
     def _run_and_grade(self, job: Job, key: str) -> SampleRun:
@@ -175,7 +162,7 @@ class Runner:
         A redacted run is not reused as an identical run later: its grade might differ.
         """
         tries: list[Execution] = []
-        while not tries or (tries[-1].ending in _RETRIED and len(tries) <= self._limits.retries):
+        while not tries or (tries[-1].ending in _RETRIED and len(tries) <= self.limits.retries):
             tries.append(self._attempt(job, len(tries) + 1))
         last = tries[-1]
         usd, seconds = sum(attempt.usd or 0.0 for attempt in tries), sum(attempt.seconds for attempt in tries)
@@ -184,12 +171,12 @@ class Runner:
         run = self._graded(job, execution, len(tries))
         had_secret = [redact_folder(self._output_dir(job, number)) for number in range(1, len(tries) + 1)]
         if key and last.ending is RunEnding.DONE and not any(had_secret) and redact(last.answer) == last.answer:
-            self._store.keep_execution(key, utc_now(), last)
+            self.store.keep_execution(key, utc_now(), last)
         return run
 
     def _output_dir(self, job: Job, attempt: int) -> Path:
         version = f"v{0 if not job.version.name else 1}"
-        return self._run_dir / version / f"{job.number:04d}-{job.repeat}" / str(attempt)
+        return self.run_dir / version / f"{job.number:04d}-{job.repeat}" / str(attempt)
 
     def _attempt(self, job: Job, attempt: int) -> Execution:
         """Run a job once; what goes wrong in the sample's folder or the executor is a crashed execution."""
@@ -202,8 +189,8 @@ class Runner:
             folder=job.folder,
             base=job.version.folder,
             output_dir=output_dir,
-            seconds=self._limits.seconds,
-            usd=self._limits.sample_usd,
+            seconds=self.limits.seconds,
+            usd=self.limits.sample_usd,
             tools=job.sample.allowed_tools,
             inject=job.version.variant.inject,
         )
@@ -217,7 +204,7 @@ class Runner:
             return Execution(RunEnding.CRASHED, problem=words, usd=0.0)
         began = time.monotonic()
         try:
-            execution = self._executor.run(task)
+            execution = self.executor.run(task)
         except EndedError:  # we are ending: nothing came of it, and nothing may be noted
             raise
         except Exception as error:  # whatever an executor does, the evaluation goes on
@@ -228,7 +215,7 @@ class Runner:
 
     def _within_limits(self, execution: Execution) -> Execution:
         """Return the execution; as ended by the budget if it cost more than a sample may."""
-        limit, usd = self._limits.sample_usd, execution.usd or 0.0
+        limit, usd = self.limits.sample_usd, execution.usd or 0.0
         if execution.ending is not RunEnding.DONE or limit is None or usd <= limit:
             return execution
         problem = f"it cost ${usd:g}; a sample may cost ${limit:g}"
@@ -236,10 +223,10 @@ class Runner:
 
     def _execution_key(self, job: Job) -> str:
         """Return a digest of everything an execution depends on; "" if identical runs are not reused."""
-        if self._states is None or not job.folder.is_relative_to(job.version.folder):
+        if self.states is None or not job.folder.is_relative_to(job.version.folder):
             return ""
         sample = job.sample
-        parts = [self._executor.name, self._executor.version, self._states[job.version.name]]
+        parts = [self.executor.name, self.executor.version, self.states[job.version.name]]
         return digest_of([*parts, sample.asked, sample.prompt, sample.cwd, *sample.allowed_tools, str(job.repeat)])
 
     def _graded(self, job: Job, execution: Execution, attempts: int) -> SampleRun:
@@ -248,21 +235,21 @@ class Runner:
         if execution.ending is not RunEnding.DONE:
             return run
         folder, working = Path(execution.folder), Path(execution.working)
-        traced = read_trace(Path(execution.trace), job.sample.id, folder, working, self._lens)
+        traced = read_trace(Path(execution.trace), job.sample.id, folder, working, self.lens)
         if traced.problem:
             return msgspec.structs.replace(run, ending=RunEnding.INCOMPLETE, problem=redact(traced.problem))
         found = traced.found
-        if self._hedging is None:
+        if self.hedging is None:
             settle(found)
-        elif not self._hedging.costs:
-            judge_findings([found], self._hedging)
+        elif not self.hedging.costs:
+            judge_findings([found], self.hedging)
         answer = execution.answer or traced.answer
         steps = sum(sample.steps for sample in found.samples)
         graded = grade(
             job.sample,
             AgentAnswer(answer, seconds=execution.seconds, usd=execution.usd, steps=steps, calls=traced.calls),
-            self._judge,
-            allow_run=self._limits.allow_run,
+            self.judge,
+            allow_run=self.limits.allow_run,
             folder=Path(job.sample.file).parent,
         )
         return msgspec.structs.replace(

@@ -203,13 +203,8 @@ class _OutputFolder:
     def __init__(
         self, task: Task, argv: Sequence[str], stdin: bytes, added: Mapping[str, str], most_output: int
     ) -> None:
-        self._path, self._task, self._argv, self._stdin, self._most_output = (
-            task.output_dir,
-            task,
-            argv,
-            stdin,
-            most_output,
-        )
+        self._path, self._task, self._argv = task.output_dir, task, argv
+        self._stdin, self._most_output = stdin, most_output
         command = json.dumps([list(argv), str(task.folder), sorted(added.items())]).encode()
         self._digest = hashlib.sha256(command + b"\0" + stdin).hexdigest()[:32]
         make_folder(self._path)
@@ -246,9 +241,8 @@ class _OutputFolder:
         names = ["knowbound-agent", str(self._path.resolve()), self._digest, repr(at)]
         with _running_lock:
             _raise_when_ending()
-            child = Program(
-                ["/bin/sh", "-c", _WRAPPER, *names, *self._argv], cwd=self._task.folder, env=env, stdin=lock
-            )
+            command = ["/bin/sh", "-c", _WRAPPER, *names, *self._argv]
+            child = Program(command, cwd=self._task.folder, env=env, stdin=lock)
             process = _Process(self.lock, child.pid, at, child)
             _running.add(process)
         return process

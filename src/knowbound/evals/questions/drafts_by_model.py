@@ -103,7 +103,9 @@ def drafts_by_model(
     existing_prompts = list(existing)
     shown = [gap for gap in gaps if not gap.has_secret][:_MOST_GAPS]
     calls = list(_calls(knowledge, frozenset(preferred), shown, count))
-    inputs = [_call_texts(*call, existing_prompts, min(_QUESTIONS_OF_CALL, max(1, count))) for call in calls]
+    known = sendable("\n".join(existing_prompts[:_MOST_EXISTING])) or "(none)"
+    how_many = str(min(_QUESTIONS_OF_CALL, max(1, count)))
+    inputs = [{**_call_texts(*call), "known": known, "how_many": how_many} for call in calls]
     texts = [text for page in knowledge.pages for text in _parts_of(page)]
     results = asker.ask(load_prompt("drafts"), inputs, DraftAnswer)
     proposed = [
@@ -117,17 +119,13 @@ def drafts_by_model(
     return Drafts(tuple(draft for draft, fault in checked if not fault)[:count], tuple(dropped))
 
 
-def _call_texts(
-    sections: Sequence[_Section], gaps: Sequence[Gap], existing_prompts: Sequence[str], count: int
-) -> dict[str, str]:
-    """Return the texts of a question."""
+def _call_texts(sections: Sequence[_Section], gaps: Sequence[Gap]) -> dict[str, str]:
+    """Return what a question to the model is about."""
     words = [" · ".join(filter(None, (gap.wanted or gap.doubt, gap.said, gap.context)))[:400] for gap in gaps]
     wanted = "\n".join(f"w{number}: {text}" for number, text in enumerate(words, 1))
     return {
         "sections": sendable("\n\n".join(section.shown(number) for number, section in enumerate(sections, 1))),
         "wanted": sendable(wanted) or "(nothing)",
-        "known": sendable("\n".join(existing_prompts[:_MOST_EXISTING])) or "(none)",
-        "how_many": str(count),
     }
 
 

@@ -17,7 +17,7 @@ import shutil
 import stat
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -41,7 +41,6 @@ _STORE_SECONDS = 60.0  # for reading the items of the store
 DRAFTS = "eval-samples.draft"  # files of `draft`, which hold prompts and what their answers should be
 _CHECK_OUT_SECONDS = 600.0
 _COPIES = ("other", "this")  # of the copies: compared with, evaluated
-_Fill = Callable[[Path], None]
 
 
 class Variant(msgspec.Struct, frozen=True):
@@ -175,7 +174,7 @@ class Copies:
         versions = []
         for side, variant in zip(_COPIES[-len(variants) :], variants, strict=True):
             name = "" if variant is variants[-1] else variant.name
-            version = Version(name, *self._copied(side, root, *self._source_of(root, variant, place)), root, variant)
+            version = Version(name, *self._copied(side, root, variant, place), root, variant)
             _hide(version, hidden)
             versions.append(version)
         return versions
@@ -183,30 +182,8 @@ class Copies:
     def folder(self, side: str) -> Path:
         """Return the place of a copy: in a private folder below the system's temporary folder."""
         account = os.getuid() if hasattr(os, "getuid") else "own"  # on Windows the temporary folder is the account's
-        own = Path(tempfile.gettempdir()).resolve() / f"knowbound-{account}"
-        return own / hashlib.sha256(f"{self._run_dir.resolve()} {side}".encode()).hexdigest()[:20] / "base"
-
-    def _source_of(self, root: Path, variant: Variant, place: str) -> tuple[Callable[[], KnowledgeCommit], _Fill]:
-        """Return the commit of a variant, and what fills the copy of it."""
-        source = Path(variant.source).expanduser()
-        if variant.source == HERE or variant.is_file:
-
-            def fill_with_file(copy: Path) -> None:
-                self._copy(root, copy)
-                if variant.is_file:
-                    _replace_skill(None if variant.source == NOTHING else source, copy / place)
-
-            return lambda: commit_of(root, self._globs), fill_with_file
-        if source.is_dir():
-            return lambda: commit_of(source, self._globs), lambda copy: self._copy(source, copy)
-        commit = commit_named(root, variant.source)
-
-        def fill(copy: Path) -> None:
-            _export_commit(root, commit.hash, copy)
-            _remove_links_out(copy)
-            self._add_uncommitted(root, copy)
-
-        return lambda: commit, fill
+        private = Path(tempfile.gettempdir()).resolve() / f"knowbound-{account}"
+        return private / hashlib.sha256(f"{self._run_dir.resolve()} {side}".encode()).hexdigest()[:20] / "base"
 
     def drop(self) -> None:
         """Remove the copies: the run is over."""
@@ -215,29 +192,54 @@ class Copies:
             with suppress(OSError):
                 (self._run_dir / f"{side}.json").unlink()
 
-    def _copied(
-        self, side: str, root: Path, commit: Callable[[], KnowledgeCommit], fill: _Fill
-    ) -> tuple[Path, KnowledgeCommit]:
+    def _copied(self, side: str, root: Path, variant: Variant, place: str) -> tuple[Path, KnowledgeCommit]:
         """The copy and its commit; those that the run began with, where it is resumed."""
         folder, note = self.folder(side), self._run_dir / f"{side}.json"
         try:
             if not folder.is_dir() or not note.is_file():
                 _make_parent(folder, root)
-                _fill_whole(folder, fill)
+                commit = self._fill_whole(folder, root, variant, place)
                 make_folder(note.parent)
-                make_file(note, msgspec.json.encode(commit()))
+                make_file(note, msgspec.json.encode(commit))
             return folder, msgspec.json.decode(note.read_bytes(), type=KnowledgeCommit)
         except OSError as error:
             raise InputError(
                 "no-copy", f"{root} cannot be copied to {folder}: {error.strerror or error}. Try: TMPDIR=DIR"
             ) from error
 
-    def _add_uncommitted(self, root: Path, copy: Path) -> None:
-        """Copy knowledge that git does not keep (ignored files, submodules): it is the same in both versions."""
+    def _fill_whole(self, folder: Path, root: Path, variant: Variant, place: str) -> KnowledgeCommit:
+        """Fill a copy so that it is complete or not there: one that was cut off would look like missing knowledge."""
+        making = folder.with_name(folder.name + ".making")
+        for left in (folder, making):
+            shutil.rmtree(left, ignore_errors=True)
+        try:
+            make_folder(making)
+            commit = self._fill(making, root, variant, place)
+            making.rename(folder)
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+        return commit
+
+    def _fill(self, copy: Path, root: Path, variant: Variant, place: str) -> KnowledgeCommit:
+        """Fill a copy with the files of a variant; return the commit they are of."""
+        source = Path(variant.source).expanduser()
+        if variant.source == HERE or variant.is_file:
+            self._copy(root, copy)
+            if variant.is_file:
+                _replace_skill(None if variant.source == NOTHING else source, copy / place)
+            return commit_of(root, self._globs)
+        if source.is_dir():
+            self._copy(source, copy)
+            return commit_of(source, self._globs)
+        commit = commit_named(root, variant.source)
+        _export_commit(root, commit.hash, copy)
+        _remove_links_out(copy)
+        # Knowledge that git does not keep (ignored files, submodules) is the same in both versions.
         tracked = set(_listed(root, "--cached"))
         fresh = set(_listed(root, "--others", "--exclude-standard"))
         kept_elsewhere = [*_listed(root, "--cached", "--recurse-submodules"), *files_of(root, self._globs)]
         self._copy(root, copy, [path for path in kept_elsewhere if path not in tracked and path not in fresh])
+        return commit
 
     def _copy(self, root: Path, folder: Path, paths: Iterable[str] | None = None) -> None:
         """Copy these files, or all files and knowledge of the root. Left out: our data, and links that lead out."""
@@ -328,19 +330,6 @@ def _make_parent(folder: Path, root: Path) -> None:
     is_private = not hasattr(os, "getuid") or (info.st_uid == os.getuid() and not info.st_mode & 0o077)
     if not stat.S_ISDIR(info.st_mode) or not is_private:
         raise InputError("no-copy", f"{copies} is not ours alone: no copy can be made there. Try: TMPDIR=DIR")
-
-
-def _fill_whole(folder: Path, fill: _Fill) -> None:
-    """Fill a copy so that it is complete or not there: one that was cut off would look like missing knowledge."""
-    making = folder.with_name(folder.name + ".making")
-    for left in (folder, making):
-        shutil.rmtree(left, ignore_errors=True)
-    try:
-        make_folder(making)
-        fill(making)
-        making.rename(folder)
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
 
 
 def _export_commit(root: Path, commit: str, folder: Path) -> None:

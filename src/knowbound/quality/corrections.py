@@ -105,7 +105,7 @@ class Corrections:
         claim = replace(newest, kind=SuggestionDecision.UNDONE, done=False, note="")
         # All that is taken back comes before this answer.
         corrected = [correction.time for correction in self._store.index.corrections(id_)]
-        return self._take_back(self._put(claim, self._time_after(max([newest.time, *corrected]))))
+        return self._take_back(self._put(claim, max(self._clock(), newest.time, *corrected)))
 
     def finish(self) -> int:
         """Carry out the answers that killed processes left unfinished; return their number."""
@@ -197,7 +197,7 @@ class Corrections:
         claim = SuggestionAnswer(
             about.record, about.item, kind, time="", by=by, revision=revision, note=note, content=content, again=again
         )
-        return self._put(claim, self._time_after(about.raised))
+        return self._put(claim, max(self._clock(), about.raised))  # the clocks of machines differ
 
     def _put(self, answer: SuggestionAnswer, time: str = "") -> SuggestionAnswer:
         """Write the next revision of an answer. Raises InputError if another process answered differently meanwhile."""
@@ -207,9 +207,6 @@ class Corrections:
             if logged is None or logged.kind is not answer.kind or not (logged.done and answer.done):
                 raise self._not_open(answer.item, logged)
         return written
-
-    def _time_after(self, earliest: str) -> str:
-        return max(self._clock(), earliest)  # the clocks of machines differ
 
     def _not_open(self, id_: str, newest: SuggestionAnswer | None, words: str = "") -> InputError:
         if newest is not None and newest.closes:

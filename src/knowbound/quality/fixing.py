@@ -56,20 +56,17 @@ class _ItemUse:
 
 def to_fix(turns: Iterable[QualityTurn], log: QualityLog, index: Index) -> list[ItemToFix]:
     """Return the items to fix, the worst first. `turns` are in the order of their time."""
-    uses: dict[tuple[str, str], _ItemUse] = {}
+    by_item: dict[str, dict[str, _ItemUse]] = {}
     for turn in turns:
         for item in turn.injected_items:
-            uses.setdefault((item.id, item.content_sha), _ItemUse()).add(turn, item)
-    by_item: dict[str, dict[str, _ItemUse]] = {}
-    for (id_, sha), use in uses.items():
-        by_item.setdefault(id_, {})[sha] = use
+            by_item.setdefault(item.id, {}).setdefault(item.content_sha, _ItemUse()).add(turn, item)
     records = {record.item: record for record in log.discoveries() if record.closing is Closing.OPEN}
     found: list[ItemToFix] = []
     for id_, versions in by_item.items():
         present_item = correctable(index, id_)
         if present_item is not None:
             found += _faults(present_item, versions, on_present_content(records.get(id_), present_item, log))
-    return sorted(found, key=lambda one: (_WORST_FIRST.index(one.fault), -one.times, one.id))
+    return sorted(found, key=lambda item: (_WORST_FIRST.index(item.fault), -item.times, item.id))
 
 
 def correctable(index: Index, id_: str) -> Item | None:

@@ -18,7 +18,8 @@ any order; what another machine closed stays so.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple
@@ -26,7 +27,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from knowbound.config import GAMMA
+from knowbound.config import GAMMA, Settings
 from knowbound.core.quality import (
     KEPT_DAYS,
     Closing,
@@ -44,12 +45,21 @@ from knowbound.core.quality import (
 )
 from knowbound.injection.hook_settings import SHADOW
 from knowbound.injection.inject import HELD_OUT
-from knowbound.kms.index.database import Correction
+from knowbound.kms.index.database import Correction, Index
+from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log import QualityLog
 from knowbound.stats.quality import day_before
 from knowbound.stats.rate import Rate
 from knowbound.stats.rollout import RolloutEvent, scores_by_day, scores_by_turns
 from knowbound.text.clock import utc_now
+
+
+@contextmanager
+def opened_log(settings: Settings, today: str = "") -> Iterator[tuple[QualityLog, Index]]:
+    """Open log and index, and bring the days up to their turns."""
+    with closing(open_quality_log(settings)) as log, closing(open_index(settings)) as index:
+        roll_up(log, index.corrections(), today=today, gamma=settings.quality_gamma)
+        yield log, index
 
 
 class RolledUp(msgspec.Struct, frozen=True):
@@ -159,7 +169,10 @@ def counted(items: Iterable[LoggedItem]) -> Counts:
     """Count the verdicts on these items."""
     total = Counts()
     for item in items:
-        total += _counts_of(item)
+        if (verdict := item.verdict) is None:
+            total += Counts(unjudged=1)
+        else:
+            total += Counts(judged=1, on_topic=verdict.on_topic, used=verdict.used, contradicted=verdict.contradicted)
     return total
 
 
@@ -178,11 +191,11 @@ def _day_with(day: DayRollup, turn: QualityTurn) -> DayRollup:
         interrupted=day.interrupted + (turn.ending is not TurnEnding.STOPPED),
         injected=day.injected + injected,
         spread=day.spread + Spread.of_turn(injected) if injected.judged else day.spread,
-        by_backend=_add_counts(day.by_backend, ((item.source_backend, item) for item in turn.injected_items)),
-        by_source=_add_counts(day.by_source, ((item.source or "unknown", item) for item in turn.injected_items)),
-        by_item=_add_counts(day.by_item, ((item.id, item) for item in turn.injected_items)),
+        by_backend=_add_counts(day.by_backend, turn.injected_items, lambda item: item.source_backend),
+        by_source=_add_counts(day.by_source, turn.injected_items, lambda item: item.source or "unknown"),
+        by_item=_add_counts(day.by_item, turn.injected_items, lambda item: item.id),
         pulled=day.pulled + counted(turn.pulled_items),
-        others=_add_counts(day.others, ((item.source, item) for item in turn.other_items)),
+        others=_add_counts(day.others, turn.other_items, lambda item: item.source),
         corrective_calls=day.corrective_calls + sum(bool(call.corrected) for call in turn.tool_calls),
         injected_tokens=day.injected_tokens + turn.injected_tokens,
         held_out=day.held_out + (turn.arm == HELD_OUT),
@@ -195,18 +208,13 @@ def _day_with(day: DayRollup, turn: QualityTurn) -> DayRollup:
     )
 
 
-def _add_counts(known: dict[str, Counts], items: Iterable[tuple[str, LoggedItem]]) -> dict[str, Counts]:
+def _add_counts(
+    known: dict[str, Counts], items: Iterable[LoggedItem], name_of: Callable[[LoggedItem], str]
+) -> dict[str, Counts]:
     total = dict(known)
-    for name, item in items:
-        total[name] = total.get(name, Counts()) + _counts_of(item)
+    for item in items:
+        total[name_of(item)] = total.get(name_of(item), Counts()) + counted((item,))
     return total
-
-
-def _counts_of(item: LoggedItem) -> Counts:
-    verdict = item.verdict
-    if verdict is None:
-        return Counts(unjudged=1)
-    return Counts(judged=1, on_topic=verdict.on_topic, used=verdict.used, contradicted=verdict.contradicted)
 
 
 def _duration(ms: float | None) -> Durations:
@@ -239,8 +247,8 @@ def discoveries(
     closed: dict[str, list[_ClosingCall]] = {}  # by item, or by the id that another tool's store has for it
     # Of earlier rollups: a team's other machines have corrections of their own.
     before = ((record.item, _ClosingCall(record.closed, record.closed_by)) for record in known if record.closed)
-    for item, closing in (*_closings_by_corrections(corrections), *_closings_by_answers(answers), *before):
-        closed.setdefault(item, []).append(closing)
+    for item, closing_call in (*_closings_by_corrections(corrections), *_closings_by_answers(answers), *before):
+        closed.setdefault(item, []).append(closing_call)
     for turn in turns:
         for record in _contradictions_in(turn):
             raised.setdefault(record.item, []).append(record)

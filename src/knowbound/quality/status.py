@@ -24,11 +24,11 @@ from knowbound.injection.inject import HELD_OUT, INJECTED
 from knowbound.injection.log import read_log
 from knowbound.judge.calibration import judge_worth
 from knowbound.kms.index.database import Index
-from knowbound.kms.opening import open_index, open_knowledge_store, open_quality_log
+from knowbound.kms.opening import open_knowledge_store
 from knowbound.kms.quality_log import QualityLog
 from knowbound.quality.fixing import drafted, is_present, to_fix
 from knowbound.quality.rollout.progress import Rollout, rates
-from knowbound.quality.rollup import RESOLVED_DAYS, discovery_rate, roll_up
+from knowbound.quality.rollup import RESOLVED_DAYS, discovery_rate, opened_log
 from knowbound.report.quality.model import (
     FIRST_ITEMS,
     ITEM_DAYS,
@@ -72,8 +72,7 @@ _REASON_CHARS, _CONTENT_CHARS, _PROMPT_CHARS = 160, 500, 200  # shown of a judge
 def quality_status(settings: Settings, *, today: str = "") -> QualityStatus:
     """Return everything that the screen shows. `today` is a day in UTC."""
     today = today or utc_now()[:10]
-    with closing(open_quality_log(settings)) as log, closing(open_index(settings)) as index:
-        roll_up(log, index.corrections(), today=today, gamma=settings.quality_gamma)
+    with opened_log(settings, today) as (log, index):
         days, records = log.rollups(), log.discoveries()
         until = _last_day_of_window(days, today)
         fixing = to_fix(log.since(window(until, ITEM_DAYS)[0]), log, index)
@@ -128,8 +127,7 @@ def _other_corrections(log: QualityLog, records: Sequence[Discovery]) -> Iterato
 def quality_of_item(settings: Settings, id_: str, *, today: str = "") -> ItemQuality:
     """Return one item in full. Raises InputError if neither the store nor the log knows it."""
     today = today or utc_now()[:10]
-    with closing(open_quality_log(settings)) as log, closing(open_index(settings)) as index:
-        roll_up(log, index.corrections(), today=today, gamma=settings.quality_gamma)
+    with opened_log(settings, today) as (log, index):
         days = log.rollups()
         fixing = to_fix(log.since(window(_last_day_of_window(days, today), ITEM_DAYS)[0]), log, index)
         fault = next((fault for fault in fixing if fault.id == id_), None)

@@ -62,6 +62,7 @@ class ClientExecutor(ABC):
     reads_freely = True
     client: str  # the program
     help_of: tuple[str, ...] = ()  # the sub-command whose options are meant
+    environ: Mapping[str, str] = {}  # variables that the client gets, too
 
     def __init__(self, model: str = "", hooks: Mapping[str, str] | None = None) -> None:
         self.name = f"{self.client}:{model}" if model else self.client
@@ -91,11 +92,11 @@ class ClientExecutor(ABC):
         program(self.client)
 
     def run(self, task: Task) -> Execution:
-        """Run the client for the task."""
-        return self.run_client(task, {})
+        """Run the client for the task. Our installed hooks are off: only those of the task run."""
+        return self.run_with(task, self.environ)
 
-    def run_client(self, task: Task, environ: Mapping[str, str]) -> Execution:
-        """Run the client with these variables, too. Our installed hooks are off: only those of the task run."""
+    def run_with(self, task: Task, environ: Mapping[str, str]) -> Execution:
+        """Run the client for the task with these variables, too."""
         argv = [self._path, *self.arguments(task)]
         stdin = task.prompt.encode("utf-8", "replace")
         return execution_of(task, run_process(task, argv, stdin=stdin, env={**agent_environment(), **environ}))
@@ -121,6 +122,7 @@ class ClaudeExecutor(ClientExecutor):
     """Runs `claude -p`."""
 
     client = "claude"
+    environ: Mapping[str, str] = {"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1"}  # of earlier sessions in the folder
 
     def options(self, tools: tuple[str, ...] = (), usd: float | None = None) -> list[str]:
         """The arguments, with what this version of the client understands."""
@@ -148,10 +150,6 @@ class ClaudeExecutor(ClientExecutor):
         }
         shown = ["--include-hook-events"] if self.understands("--include-hook-events") else []
         return ["--settings", msgspec.json.encode({"hooks": groups}).decode(), *shown]
-
-    def run(self, task: Task) -> Execution:
-        """Run the client for the task, without what it remembers of earlier sessions in the folder."""
-        return self.run_client(task, {"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1"})
 
 
 class CodexExecutor(ClientExecutor):
@@ -185,7 +183,7 @@ class CodexExecutor(ClientExecutor):
     def run(self, task: Task) -> Execution:
         """Run the client for the task. What hooks injected is not in its stream: it is in the session that it keeps."""
         with home_for_run(task.output_dir, user_home(), self._config) as home:
-            execution = self.run_client(task, {"CODEX_HOME": str(home)})
+            execution = self.run_with(task, {"CODEX_HOME": str(home)})
             injected = _injected(home) if task.inject else ()
         return msgspec.structs.replace(execution, injected=injected)
 
@@ -196,7 +194,7 @@ class CodexExecutor(ClientExecutor):
 
 def _injected(home: Path) -> tuple[InjectedText, ...]:
     """The items in the sessions that a client kept in its home."""
-    files = sorted((home / "sessions").rglob("rollout-*.jsonl"))
+    events = Codex().read(sorted((home / "sessions").rglob("rollout-*.jsonl")), {}, Tally())
     return tuple(
         InjectedText(
             source=event.source,
@@ -206,7 +204,7 @@ def _injected(home: Path) -> tuple[InjectedText, ...]:
             line=event.line,
             item=event.item,
         )
-        for event in Codex().read(files, {}, Tally())
+        for event in events
         if isinstance(event, Injection) and event.item
     )
 

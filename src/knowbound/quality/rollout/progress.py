@@ -7,8 +7,7 @@ hook.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import TypeVar
 
@@ -21,7 +20,6 @@ from knowbound.errors import InputError, StoreError
 from knowbound.injection.inject import keep_rollout
 from knowbound.judge.calibration import configured_worth
 from knowbound.kms.index.database import Index
-from knowbound.kms.opening import open_index, open_quality_log
 from knowbound.kms.quality_log import QualityLog
 from knowbound.quality.rollout.legs import (
     decided,
@@ -34,7 +32,7 @@ from knowbound.quality.rollout.legs import (
 )
 from knowbound.quality.rollout.monitors import is_self_reinforcing, monitor_input, monitors
 from knowbound.quality.rollout.replay import replay, weights_of, write_effective
-from knowbound.quality.rollup import discovery_rate, roll_up
+from knowbound.quality.rollup import discovery_rate, opened_log
 from knowbound.stats.quality import RANKING_LIMIT_MS, QualityMetric, day_before, item_rates, sum_of_days, window
 from knowbound.stats.rate import Rate
 from knowbound.stats.rollout import (
@@ -63,9 +61,10 @@ _Note = TypeVar("_Note", RolloutState, ReplayResult)
 
 def rollout_status(settings: Settings, *, today: str = "") -> RolloutStatus:
     """Return the state of the rollout, and what is missing."""
-    with _opened(settings, today) as opened:
-        opened.replay_next()
-        return opened.status()
+    with opened_log(settings, today) as (log, index):
+        rollout = Rollout(settings, log, index, today)
+        rollout.replay_next()
+        return rollout.status()
 
 
 def advance(settings: Settings, *, by: str = "", today: str = "", force: bool = False) -> RolloutStatus:
@@ -73,9 +72,10 @@ def advance(settings: Settings, *, by: str = "", today: str = "", force: bool = 
 
     With `force` it begins all the same. The event names what was open; kill criteria watch it like any other leg.
     """
-    with _opened(settings, today) as opened:
-        opened.replay_next()
-        status = opened.status()
+    with opened_log(settings, today) as (log, index):
+        rollout = Rollout(settings, log, index, today)
+        rollout.replay_next()
+        status = rollout.status()
         next_leg = status.next
         if next_leg is None:
             raise InputError("rollout-refused", "The rollout is in its last leg: there is none after it.")
@@ -83,17 +83,18 @@ def advance(settings: Settings, *, by: str = "", today: str = "", force: bool = 
         if missing and not force:
             return replace(status, refused=True)
         kind = EventKind.FORCED if missing else EventKind.ADVANCED
-        event = opened.move(next_leg.leg.number, kind, by, missing)
-        return replace(opened.status(), changed=event)
+        event = rollout.move(next_leg.leg.number, kind, by, missing)
+        return replace(rollout.status(), changed=event)
 
 
 def revert(settings: Settings, *, by: str = "", today: str = "") -> RolloutStatus:
     """Go back to the leg before."""
-    with _opened(settings, today) as opened:
-        if not opened.leg.number:
+    with opened_log(settings, today) as (log, index):
+        rollout = Rollout(settings, log, index, today)
+        if not rollout.leg.number:
             raise InputError("rollout-refused", "The rollout is in leg 0, which only measures: nothing to revert.")
-        event = opened.move(opened.leg.number - 1, EventKind.REVERTED, by)
-        return replace(opened.status(), changed=event)
+        event = rollout.move(rollout.leg.number - 1, EventKind.REVERTED, by)
+        return replace(rollout.status(), changed=event)
 
 
 def missing_of(status: RolloutStatus) -> tuple[CriterionName, ...]:
@@ -264,14 +265,6 @@ class Rollout:
         if newest is None or newest.made < self.state.since:
             return None
         return newest if (newest.before.backends, newest.after.backends) == self._ranked_now_and_next() else None
-
-
-@contextmanager
-def _opened(settings: Settings, today: str = "") -> Iterator[Rollout]:
-    """Open log and index, and bring the days up to their turns."""
-    with closing(open_quality_log(settings)) as log, closing(open_index(settings)) as index:
-        roll_up(log, index.corrections(), today=today, gamma=settings.quality_gamma)
-        yield Rollout(settings, log, index, today)
 
 
 def rates(days: Sequence[DayRollup], records: Sequence[Discovery], first: str, last: str) -> dict[QualityMetric, Rate]:

@@ -20,7 +20,6 @@ FIRST_WORDS = frozenset(
 )
 # Rooms whose sentences are rewritten together with their rules; each leaves this list with its rewrite.
 NOT_REWRITTEN = (
-    "evals",
     "injection/conflict",
     "report",
 )

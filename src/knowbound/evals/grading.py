@@ -212,9 +212,18 @@ def run_custom(assertion: Assertion, sample: EvalSample, answered: AgentAnswer, 
         if not program.is_file():
             raise _UndecidedError(f"there is no file {assertion.fn} beside the samples")
         command = _program_command(program, folder)
-        return _program_result(_program_output(command, folder, _program_input(assertion, sample, answered)))
+        question = {
+            "output": answered.answer,
+            "sample": _given_fields(sample, _SAMPLE_FIELDS),
+            "assertion": _given_fields(assertion, _ASSERTION_FIELDS),
+        }
+        return _program_result(_program_output(command, folder, msgspec.json.encode(question)))
     except _UndecidedError as error:
         return CheckResult(None, str(error))
+
+
+def _given_fields(struct: msgspec.Struct, keys: Sequence[str]) -> dict[str, object]:
+    return {key: value for key, value in msgspec.to_builtins(struct).items() if key in keys and value}
 
 
 def _program_command(program: Path, folder: Path) -> list[str]:
@@ -228,16 +237,6 @@ def _program_command(program: Path, folder: Path) -> list[str]:
     if os.access(program, os.X_OK):
         return [str(program)]
     raise _UndecidedError(f"{program.name} is neither .py nor .js nor .mjs, and is not executable")
-
-
-def _program_input(assertion: Assertion, sample: EvalSample, answered: AgentAnswer) -> bytes:
-    """Return the JSON for the program's standard input, with the keys of the samples format."""
-    shown = {"sample": (sample, _SAMPLE_FIELDS), "assertion": (assertion, _ASSERTION_FIELDS)}
-    fields = {
-        name: {key: value for key, value in msgspec.to_builtins(struct).items() if key in keys and value}
-        for name, (struct, keys) in shown.items()
-    }
-    return msgspec.json.encode({"output": answered.answer, **fields})
 
 
 def _program_output(command: list[str], folder: Path, question: bytes) -> bytes:

@@ -71,7 +71,7 @@ class Job(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its name in the journal."""
+        """The name of the job in the journal."""
         return f"{self.version.name}\n{self.repeat}\n{self.sample.id}"
 
     @property

@@ -82,6 +82,10 @@ def join(sources: TurnSources, stored: Callable[[str], StoredText | None]) -> Jo
     """Join a turn. `stored` gives what the store holds under an id."""
     trace, injected, ended = sources.trace, sources.injected, sources.ended
     by_session, by_agent = (ended, injected, trace), (injected, ended, trace)  # the first that names it
+    if ended is not None:
+        ending = _ENDINGS.get(ended.event, TurnEnding.STOPPED)
+    else:
+        ending = TurnEnding.FAILED if trace and trace.broken else TurnEnding.INTERRUPTED
     response = _response(trace, ended)
     # Characters that the queue cut from the last message.
     cut = ended.answer_length - len(ended.answer) if ended and ended.answer and ended.answer in response else 0
@@ -100,7 +104,7 @@ def join(sources: TurnSources, stored: Callable[[str], StoredText | None]) -> Jo
         turn_id=_turn_key(sources),
         timestamp=_timestamp(sources),
         agent=next((source.agent for source in by_agent if source and source.agent != "unknown"), "unknown"),
-        ending=_ending(sources),
+        ending=ending,
         user_prompt=excerpt(prompt, LONGEST_TEXT),
         user_prompt_length=len(prompt),
         assistant_response=excerpt(response, LONGEST_TEXT),
@@ -193,12 +197,6 @@ def _timestamp(known: TurnSources) -> str:
     if known.trace and known.trace.prompt.time:
         return known.trace.prompt.time
     return known.ended.time if known.ended else ""
-
-
-def _ending(known: TurnSources) -> TurnEnding:
-    if known.ended is None:
-        return TurnEnding.FAILED if known.trace and known.trace.broken else TurnEnding.INTERRUPTED
-    return _ENDINGS.get(known.ended.event, TurnEnding.STOPPED)
 
 
 # What was said

@@ -75,13 +75,13 @@ def score_queue(settings: Settings, *, again: bool = False, background: bool = F
         if again:
             done += scorer.again()
         rolled = rolled_up(settings, log, scorer.days)
-        if rolled.problem:
-            return QueueScored(done, rolled, rolled.problem)
-        try:
-            update_suggestions(settings, log)
-        except KnowboundError as error:  # a backend is down: the next worker does it
-            return QueueScored(done, rolled, str(error))
-        return QueueScored(done, rolled)
+        problem = rolled.problem
+        if not problem:
+            try:
+                update_suggestions(settings, log)
+            except KnowboundError as error:  # a backend is down: the next worker does it
+                problem = str(error)
+        return QueueScored(done, rolled, problem)
 
 
 def log_turns(settings: Settings, turns: Sequence[JudgedTurn], given: Sequence[TurnVerdicts], judge: str) -> Scored:

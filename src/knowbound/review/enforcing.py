@@ -263,18 +263,18 @@ def earlier(rule: Rule, text: str, settings: Settings) -> FilePatch | None:
     """Return the rule at the beginning of its file, in these words if there are any; None if nothing would change."""
     before = read_below(settings.root, rule.file)
     lines = before.decode("utf-8", "replace").split("\n")
-    at = rule.line - 1
-    if at >= len(lines) or " ".join(lines[at].split()) != " ".join(rule.text.split()):
+    index = rule.line - 1
+    if index >= len(lines) or " ".join(lines[index].split()) != " ".join(rule.text.split()):
         return None
-    if at < _EARLY_LINES:
+    if index < _EARLY_LINES:
         if not text:
             return None
-        bullet = _BULLET.match(lines[at])
-        after = [*lines[:at], f"{bullet[0] if bullet else ''}{text}", *lines[at + 1 :]]
+        bullet = _BULLET.match(lines[index])
+        after = [*lines[:index], f"{bullet[0] if bullet else ''}{text}", *lines[index + 1 :]]
     else:
         first = _after_title(lines)
-        rest = [*lines[:at], *lines[at + 1 :]]
-        after = [*rest[:first], _as_bullet(text or lines[at]), "", *rest[first:]]
+        rest = [*lines[:index], *lines[index + 1 :]]
+        after = [*rest[:first], _as_bullet(text or lines[index]), "", *rest[first:]]
     return FilePatch(rule.file, before, "\n".join(after).encode())
 
 
@@ -284,7 +284,7 @@ def _as_bullet(line: str) -> str:
 
 def _after_title(lines: Sequence[str]) -> int:
     """Return the place after the first heading and the empty lines below it."""
-    at = next((at for at, line in enumerate(lines) if line.startswith("#")), -1) + 1
-    while at < len(lines) and not lines[at].strip():
-        at += 1
-    return at
+    index = next((number for number, line in enumerate(lines, 1) if line.startswith("#")), 0)
+    while index < len(lines) and not lines[index].strip():
+        index += 1
+    return index

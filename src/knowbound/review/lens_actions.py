@@ -203,11 +203,11 @@ def verify_actions(home: Path, sessions: Collection[str]) -> list[Proposed]:
 
 def _still_open(session: AuditedSession) -> Iterator[tuple[AuditedTurn, Claim]]:
     """Yield the unsupported turns with their claim, without those that a later turn of the session has shown."""
-    for at, turn in enumerate(session.turns):
+    for index, turn in enumerate(session.turns):
         unsupported = [claim for claim in turn.claims if claim.important and claim.support in UNSUPPORTED]
         if turn.diagnosis is not Diagnosis.UNSUPPORTED or not unsupported:
             continue
-        later = {kind for later_turn in session.turns[at + 1 :] for kind in later_turn.passed}
+        later = {kind for later_turn in session.turns[index + 1 :] for kind in later_turn.passed}
         if later.isdisjoint(_CHECKS.get(unsupported[0].kind, ())):
             yield turn, unsupported[0]
 

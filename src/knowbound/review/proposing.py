@@ -226,9 +226,9 @@ def patches_of(wrong: Iterable[CheckedStatement], settings: Settings) -> list[Fi
         lines: list[bytes | None] = [*before.split(b"\n")]
         for statement in statements:
             old, new = (words.encode() for words in statement.swap or ("", ""))
-            for at in range(statement.statement.line - 1, min(statement.statement.end_line, len(lines))):
-                line = lines[at]
-                lines[at] = line.replace(old, new) if line is not None and statement.swap else None
+            for number in range(statement.statement.line - 1, min(statement.statement.end_line, len(lines))):
+                line = lines[number]
+                lines[number] = line.replace(old, new) if line is not None and statement.swap else None
         if (after := b"\n".join(line for line in lines if line is not None)) != before:
             patches.append(FilePatch(path, before, after))
     return patches

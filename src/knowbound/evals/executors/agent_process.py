@@ -81,7 +81,7 @@ class _Process:
     """The process that has a folder locked: a child of ours, or one that another process started."""
 
     def __init__(self, lock: Path, pid: int, at: float, child: Program | None = None) -> None:
-        self.pid, self.at, self._child = pid, at, child
+        self.pid, self.at, self.child = pid, at, child
         self._lock = lock.open("ab")
         self._has_ended = False
 
@@ -93,14 +93,9 @@ class _Process:
     def __exit__(self, *error: object) -> None:
         with _running_lock:
             _running.discard(self)
-        if self._child is not None:
-            self._child.process.wait()
+        if self.child is not None:
+            self.child.process.wait()
         self._lock.close()
-
-    @property
-    def is_ours(self) -> bool:
-        """Report whether this process started the agent."""
-        return self._child is not None
 
     def wait(self, seconds: float) -> bool:
         """Wait for the agent; report whether it ended in time. A child is not reaped: it keeps its id until `kill`."""
@@ -116,7 +111,7 @@ class _Process:
 
     def signal(self, number: int) -> None:
         """Send a signal to the agent's process group, unless its id may now belong to another process."""
-        keeps_its_id = self._child.process.returncode is None if self._child is not None else not self.wait(0)
+        keeps_its_id = self.child.process.returncode is None if self.child is not None else not self.wait(0)
         if keeps_its_id:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)  # posix: `start` requires it
@@ -125,8 +120,8 @@ class _Process:
         """End it with all it started and left behind; a child is reaped."""
         self.signal(signal.SIGKILL)  # posix: `start` requires it
         self.wait(5.0)
-        if self._child is not None:
-            self._child.kill()
+        if self.child is not None:
+            self.child.kill()
 
 
 _running: set[_Process] = set()
@@ -183,7 +178,7 @@ def run_process(
                     return folder.end_of_run(None, f"it could not be started: {error}")
         if process is not None:
             ended = folder.finish(process, grace)
-            if process.is_ours or folder.has_ended():
+            if process.child is not None or folder.has_ended():  # else another process of ours started it
                 return ended
         time.sleep(0.005)
 
@@ -237,13 +232,13 @@ class _OutputFolder:
         make_file(self._path / "stdin", self._stdin)
         for output in self._outputs:
             make_file(output, b"")
-        at = time.time()
-        names = ["knowbound-agent", str(self._path.resolve()), self._digest, repr(at)]
+        began = time.time()
+        names = ["knowbound-agent", str(self._path.resolve()), self._digest, repr(began)]
         with _running_lock:
             _raise_when_ending()
             command = ["/bin/sh", "-c", _WRAPPER, *names, *self._argv]
             child = Program(command, cwd=self._task.folder, env=env, stdin=lock)
-            process = _Process(self.lock, child.pid, at, child)
+            process = _Process(self.lock, child.pid, began, child)
             _running.add(process)
         return process
 

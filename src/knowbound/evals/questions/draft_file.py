@@ -128,25 +128,25 @@ def _into_json(before: str, samples: Sequence[dict[str, object]]) -> str:
 def _end_of_json_list(text: str) -> int:
     """Return the place where the list of samples closes: of the whole file, or of the value of `samples`."""
     decoder = json.JSONDecoder()
-    at = _skip_space(text, 1 if text.startswith("\ufeff") else 0)
-    if text[at] == "[":
-        return decoder.raw_decode(text, at)[1] - 1
-    at = _skip_space(text, at + 1)
-    while text[at] != "}":
-        key, at = decoder.raw_decode(text, at)
-        at = _skip_space(text, _skip_space(text, at) + 1)
-        _, end = decoder.raw_decode(text, at)
+    position = _skip_space(text, 1 if text.startswith("\ufeff") else 0)
+    if text[position] == "[":
+        return decoder.raw_decode(text, position)[1] - 1
+    position = _skip_space(text, position + 1)
+    while text[position] != "}":
+        key, position = decoder.raw_decode(text, position)
+        position = _skip_space(text, _skip_space(text, position) + 1)
+        _, end = decoder.raw_decode(text, position)
         if key == "samples":
             return end - 1
-        at = _skip_space(text, end)
-        at = _skip_space(text, at + 1) if text[at] == "," else at
+        position = _skip_space(text, end)
+        position = _skip_space(text, position + 1) if text[position] == "," else position
     raise InputError("bad-samples", "The file has no list of samples. Nothing was written.")
 
 
-def _skip_space(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\n":
-        at += 1
-    return at
+def _skip_space(text: str, position: int) -> int:
+    while position < len(text) and text[position] in " \t\r\n":
+        position += 1
+    return position
 
 
 def _into_yaml(before: str, samples: Sequence[dict[str, object]]) -> str:
@@ -176,8 +176,8 @@ def _into_yaml(before: str, samples: Sequence[dict[str, object]]) -> str:
 def yaml_item(fields: dict[str, object], column: int) -> Iterator[str]:
     """One entry of a list. Values are written as JSON: in YAML too, a quoted text can be nothing but a text."""
     blank = " " * column
-    for at, (name, value) in enumerate(fields.items()):
-        yield f"{blank}{'- ' if at == 0 else '  '}{name}: {_quoted(value)}"
+    for position, (name, value) in enumerate(fields.items()):
+        yield f"{blank}{'- ' if position == 0 else '  '}{name}: {_quoted(value)}"
 
 
 def _quoted(value: object) -> str:

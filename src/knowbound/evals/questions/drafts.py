@@ -55,7 +55,7 @@ class SampleDraft(msgspec.Struct, frozen=True):
 
     @property
     def assertions(self) -> list[dict[str, object]]:
-        """Its assertions, as they are written into a samples file."""
+        """The assertions of the draft, as they are written into a samples file."""
         return [{"type": "contains_any", "values": list(group)} for group in self.mentions]
 
     def is_passed_by(self, answer: str) -> bool:

@@ -269,21 +269,21 @@ def _assertion_error(draft: SampleDraft, right: Iterable[str], wrong: Iterable[s
 
 def _faults(drafts: Sequence[SampleDraft], asker: Asker) -> list[str]:
     """Have every answerable draft answered from its quotation alone. Returns what is wrong with each, or ""."""
-    asked = {at: draft for at, draft in enumerate(drafts) if draft.metadata["answerable"]}
+    asked = {position: draft for position, draft in enumerate(drafts) if draft.metadata["answerable"]}
     entries = []
-    for at, draft in asked.items():
+    for position, draft in asked.items():
         shown = {"question": draft.prompt, "place": draft.covers, "quotation": str(draft.metadata["quote"])}
-        entries.append(AskedEntry(f"q{at + 1}", shown, input_hash(shown)))
+        entries.append(AskedEntry(f"q{position + 1}", shown, input_hash(shown)))
     found = [""] * len(drafts)
     if not entries:
         return found
     prompt = load_prompt("draft_checks")
     (checks,) = asker.ask_entries(prompt, [EntryGroup(entries)], DraftCheck, size=_CHECKED_TOGETHER)
-    for (at, draft), check in zip(asked.items(), checks, strict=True):
+    for (position, draft), check in zip(asked.items(), checks, strict=True):
         if check.value is None:
-            found[at] = f"it was not tried out: {check.problem}"
+            found[position] = f"it was not tried out: {check.problem}"
         elif check.value.fault != "none":
-            found[at] = f"{check.value.fault}: {' '.join(check.value.reason.split())[:200]}"
+            found[position] = f"{check.value.fault}: {' '.join(check.value.reason.split())[:200]}"
         else:
-            found[at] = _assertion_error(draft, (check.value.answer, check.value.again), (check.value.wrong,))
+            found[position] = _assertion_error(draft, (check.value.answer, check.value.again), (check.value.wrong,))
     return found

@@ -10,7 +10,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -78,7 +78,7 @@ class KnowledgePage(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Its first heading, or else what its file name says."""
+        """The first heading of the page, or else what its file name says."""
         return next((section.headings[0] for section in self.sections if section.headings), "") or self.name
 
     @property
@@ -100,32 +100,26 @@ class KnowledgePage(NamedTuple):
 
     @property
     def blocks(self) -> list[DocumentBlock]:
-        """Its paragraphs, items, rows and code, in order."""
+        """The paragraphs, items, rows and code of the page, in order."""
         return [block for section in self.sections for block in section.blocks]
 
     @property
     def heading_lines(self) -> str:
-        """Its path and its headings below it, indented."""
+        """The path of the page and its headings below it, indented."""
         headings = [section.headings for section in self.sections if section.headings]
         return "\n".join([self.path, *(f"{'  ' * len(names)}{names[-1]}" for names in headings)])
 
 
-class KnowledgeText:
-    """The pages of a knowledge base, and what is counted over all of them."""
+class KnowledgeText(NamedTuple):
+    """The pages of a knowledge base."""
 
-    def __init__(self, pages: Sequence[KnowledgePage]) -> None:
-        self.pages = list(pages)
+    pages: list[KnowledgePage]
 
-    @cached_property
+    @property
     def principles(self) -> list[str]:
         """The bullets of instruction files, the first of them."""
-        return [
-            block.text[:300]
-            for page in self.pages
-            if page.is_instructions
-            for block in page.blocks
-            if block.kind is BlockKind.ITEM
-        ][:_MOST_PRINCIPLES]
+        blocks = (block for page in self.pages if page.is_instructions for block in page.blocks)
+        return [block.text[:300] for block in blocks if block.kind is BlockKind.ITEM][:_MOST_PRINCIPLES]
 
 
 def read_knowledge(root: Path, files: Iterable[str]) -> KnowledgeText:
@@ -152,7 +146,7 @@ def content_stems(text: str) -> frozenset[str]:
     for token in re.findall(r"\w+", _CHINESE_FRAME.sub(" ", text)):
         for word in split_words(token):
             if "\u4e00" <= word[0] <= "\u9fff":
-                found.update(word[at : at + 2] for at in range(len(word) - 1))
+                found.update(word[start : start + 2] for start in range(len(word) - 1))
             elif len(word) > 1 and not word.isdigit() and word not in STOP_WORDS and word not in _FRAME_WORDS:
                 found.add(stem(word))
     return frozenset(found)
@@ -301,8 +295,8 @@ class Duplicates:
         Only questions with the same question word can: why a thing is so is another question than what it is.
         """
         word, stems, vector = _question_word(question), content_stems(question), question_vector(question)
-        for at in sorted({at for word_stem in stems for at in self._with_stem.get(word_stem, ())}):
-            other_word, other_stems, other_vector, other = self._questions[at]
+        for index in sorted({index for word_stem in stems for index in self._with_stem.get(word_stem, ())}):
+            other_word, other_stems, other_vector, other = self._questions[index]
             shared = len(stems & other_stems)
             overlap = 2 * shared / (len(stems) + len(other_stems))
             is_contained = min(len(stems), len(other_stems)) == shared >= 2

@@ -97,11 +97,11 @@ def competency_questions(root: Path, files: Sequence[str], *, count: int, asker:
     usd: float | None = 0.0
     verdicts: dict[str, ScopeVerdict] = {}
     if asker is not None:
-        by_model = proposed_by_model(knowledge, asker, count)
-        notes, usd = by_model.notes, by_model.usd
+        by_model, problem, usd = proposed_by_model(knowledge, asker, count)
+        notes = (problem,) if problem else ()
         # Of two questions that ask the same the first is kept, and a model words them better than a rule.
-        proposals = [*by_model.questions, *proposals]
-        asked = [question.question for question in by_model.questions]
+        proposals = [*by_model, *proposals]
+        asked = [question.question for question in by_model]
         given, scope_usd = scope_verdicts(knowledge, asked, asker) if asked else ([], 0.0)
         verdicts, usd = dict(zip(asked, given, strict=True)), known_sum(usd, scope_usd)
     fit = kept(proposals, dropped, verdicts)
@@ -162,19 +162,13 @@ class Proposal(msgspec.Struct, frozen=True):
     questions: list[ProposedQuestion]
 
 
-class ProposedQuestions(NamedTuple):
-    """The proposals, a note where there are none, and their cost in US dollars (None where unknown)."""
-
-    questions: list[CompetencyQuestion]
-    notes: tuple[str, ...]
-    usd: float | None
-
-
-def proposed_by_model(knowledge: KnowledgeText, asker: Asker, count: int) -> ProposedQuestions:
-    """The questions that the model would ask of this knowledge base."""
+def proposed_by_model(
+    knowledge: KnowledgeText, asker: Asker, count: int
+) -> tuple[list[CompetencyQuestion], str, float | None]:
+    """Return the questions that the model would ask, why there are none, and the cost in USD (None if unknown)."""
     asked = asker.ask(load_prompt("competency"), [{**structure_of(knowledge), "how_many": str(count)}], Proposal)[0]
     if asked.value is None:
-        return ProposedQuestions([], (f"{asker.judge} proposed no questions: {asked.problem}",), asked.usd)
+        return [], f"{asker.judge} proposed no questions: {asked.problem}", asked.usd
     paths = {page.path for page in knowledge.pages}
     questions = [
         CompetencyQuestion(
@@ -187,7 +181,7 @@ def proposed_by_model(knowledge: KnowledgeText, asker: Asker, count: int) -> Pro
         )
         for proposed in asked.value.questions[: 4 * count]
     ]
-    return ProposedQuestions(questions, (), asked.usd)
+    return questions, "", asked.usd
 
 
 # ---- the scope

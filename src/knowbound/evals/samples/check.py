@@ -225,19 +225,19 @@ def _pointer_issues(checks: SourceNode | None, path: ValuePath, expected: object
     for index, check in enumerate(checks.items() if checks is not None else ()):
         pointer = check.value.get("expectedPointer") if isinstance(check.value, dict) else None
         if isinstance(pointer, str) and pointed(expected, pointer) is None:
-            at = (*path, index)
-            yield Issue(at, check.line, f"{_name(at)}: expectedPointer {pointer!r} leads nowhere in expected")
+            inside = (*path, index)
+            yield Issue(inside, check.line, f"{_name(inside)}: expectedPointer {pointer!r} leads nowhere in expected")
 
 
 def _assertion_issues(assertions: SourceNode | None, path: ValuePath) -> Iterator[Issue]:
     for index, assertion in enumerate(assertions.items() if assertions is not None else ()):
-        at, member, problem = (*path, index), "", ""
+        inside, member, problem = (*path, index), "", ""
         match {"flags": "", **assertion.value} if isinstance(assertion.value, dict) else {}:
             case {"type": "regex", "pattern": str(pattern), "flags": str(flags)}:
                 member, problem = "pattern", matching.problem_of(pattern, flags)
             case {"type": "json_schema", "schema": dict(schema)}:
                 member, problem = "schema", schema_problem(schema)
         if problem:
-            message = f"{_name(at)} ({assertion.value['type']}): the {member} cannot be used: {problem}"
-            yield Issue((*at, member), assertion.members[member].line, message)
-        yield from _assertion_issues(assertion.members.get("children"), (*at, "children"))
+            message = f"{_name(inside)} ({assertion.value['type']}): the {member} cannot be used: {problem}"
+            yield Issue((*inside, member), assertion.members[member].line, message)
+        yield from _assertion_issues(assertion.members.get("children"), (*inside, "children"))

@@ -73,9 +73,9 @@ class SourceNode:
 
 
 def line_finder(text: str, first: int = 1) -> Callable[[int], int]:
-    """Which line a character is in; the text begins in line `first`."""
+    """Return a function from the position of a character to its line; the text begins in line `first`."""
     ends = [found.start() for found in re.finditer("\n", text)]
-    return lambda at: first + bisect_left(ends, at)
+    return lambda position: first + bisect_left(ends, position)
 
 
 def checked_text(text: str, line: int) -> str:
@@ -98,8 +98,8 @@ def json_node(text: str, first_line: int = 1) -> SourceNode:
     try:
         json.loads(text, parse_int=str)  # which takes any number of digits
     except json.JSONDecodeError as error:
-        at, message = _mistake(text, error)
-        raise UnreadableError(line_of(at), f"{message} (not valid JSON)") from None
+        position, message = _mistake(text, error)
+        raise UnreadableError(line_of(position), f"{message} (not valid JSON)") from None
     except RecursionError:
         pass  # the pass over the tokens stops at the depth limit, and knows the line
     tokens = _TOKEN.finditer(text)

@@ -197,23 +197,26 @@ def _summary(group: Sequence[RuleCheck]) -> RuleSummary:
     """Return the summary of a rule from its checks, which are newest first and may be of older wordings."""
     rule = group[0].rule
     decided = [check for check in group if check.finding.verdict is not None]
-    with_place = [check for check in decided if check.calls_before is not None]
-    violated = [check for check in decided if check.finding.verdict is RuleVerdict.VIOLATED]
-    partly = [check for check in decided if check.finding.verdict is RuleVerdict.PARTLY]
-    broken = [check for check in decided if check.is_broken]
+    placed = [(check, check.calls_before) for check in decided if check.calls_before is not None]
+    verdicts = Counter(check.finding.verdict for check in decided)
+    broken = sorted((check for check in decided if check.is_broken), key=_is_partly)
     return RuleSummary(
         rule=rule,
         obeyed=_obeyed([check for check in decided if check.rule.key == rule.key]),
-        violated=len(violated),
-        partly=len(partly),
+        violated=verdicts[RuleVerdict.VIOLATED],
+        partly=verdicts[RuleVerdict.PARTLY],
         reminders=sum(check.reminded for check in group),
-        early=_obeyed([check for check in with_place if (check.calls_before or 0) < LATE_FROM]),
-        late=_obeyed([check for check in with_place if (check.calls_before or 0) >= LATE_FROM]),
+        early=_obeyed([check for check, calls in placed if calls < LATE_FROM]),
+        late=_obeyed([check for check, calls in placed if calls >= LATE_FROM]),
         before=_obeyed([check for check in decided if check.rule.key != rule.key]),
         not_applicable=sum(check.finding.applicable is False for check in group),
         undecided=sum(check.finding.verdict is None and check.finding.applicable is not False for check in group),
-        worst=next(iter([*violated, *broken]), None),
+        worst=broken[0] if broken else None,
     )
+
+
+def _is_partly(check: RuleCheck) -> bool:
+    return check.finding.verdict is RuleVerdict.PARTLY
 
 
 def _obeyed(checks: Sequence[RuleCheck]) -> Rate:

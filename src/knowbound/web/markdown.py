@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from html import escape
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -170,17 +171,13 @@ _NAMES_OF_FAMILY = {
 }  # fmt: skip
 _FAMILY_OF_NAME = {name: family for family, names in _NAMES_OF_FAMILY.items() for name in names.split()}
 _STRING = r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`(?:[^`\\\n]|\\.)*`'
-_PATTERNS: dict[str, re.Pattern[str]] = {}
 
 
 def family_of(name: str) -> str:
     """Return the family of a language's name or of a path; "" if none is known."""
-    lower = name.lower()
-    return (
-        _FAMILY_OF_NAME.get(lower)
-        or _FAMILY_OF_NAME.get(PurePosixPath(lower).suffix[1:])
-        or _FAMILY_OF_NAME.get(PurePosixPath(lower).name, "")
-    )
+    path = PurePosixPath(name.lower())
+    names = (name.lower(), path.suffix[1:], path.name)
+    return next((_FAMILY_OF_NAME[name] for name in names if name in _FAMILY_OF_NAME), "")
 
 
 def highlighted(code: str, language: str) -> str:
@@ -200,13 +197,10 @@ def _coloured(code: str, family: str) -> Iterator[str]:
     yield escape(code[end:])
 
 
+@cache
 def _pattern(family: str) -> re.Pattern[str]:
-    if family not in _PATTERNS:
-        comment, words = _FAMILIES[family]
-        keywords = "|".join(sorted(words.split(), key=len, reverse=True))
-        flags = re.IGNORECASE if family == "sql" else re.NOFLAG
-        _PATTERNS[family] = re.compile(
-            rf"(?P<c>{comment})|(?P<s>{_STRING})|(?P<n>(?<![\w.])\d[\w.]*)|(?P<k>(?<![\w.$-])(?:{keywords})(?![\w-]))",
-            flags,
-        )
-    return _PATTERNS[family]
+    comment, words = _FAMILIES[family]
+    names = "|".join(sorted(words.split(), key=len, reverse=True))
+    number, keyword = r"(?<![\w.])\d[\w.]*", rf"(?<![\w.$-])(?:{names})(?![\w-])"
+    flags = re.IGNORECASE if family == "sql" else re.NOFLAG
+    return re.compile(rf"(?P<c>{comment})|(?P<s>{_STRING})|(?P<n>{number})|(?P<k>{keyword})", flags)

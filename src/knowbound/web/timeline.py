@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from knowbound.audit.answer import answer_of
-from knowbound.audit.runs import runs_of
+from knowbound.audit.runs import Run, runs_of
 from knowbound.core.audit import AuditedTurn, Claim, Support
 from knowbound.core.quality import ItemVerdict
 from knowbound.core.trace import MISSES, Outcome, Step, ToolCall, ToolKind
@@ -188,7 +188,6 @@ def _shown_call(entry: _NumberedCall, claims: Sequence[ShownClaim], asked: int, 
     runs = runs_of(call, number) if call.kind is ToolKind.SHELL else []
     is_bare = call.kind is ToolKind.EDIT and not call.failed  # its diff says all
     before, quoted, after, cut = ("", "", "", False) if is_bare else _output(text, claims_of_call)
-    ended = f"exit {code}" if code is not None else ("failed" if call.failed else "")
     return ShownCall(
         number=number,
         name=call.name,
@@ -199,7 +198,7 @@ def _shown_call(entry: _NumberedCall, claims: Sequence[ShownClaim], asked: int, 
         outcome=call.outcome,
         is_miss=call.outcome in MISSES,
         is_failed=call.failed and call.outcome not in MISSES,
-        ended=runs[-1].ended.value if runs and code is None and not call.failed else ended,
+        ended=_ended_words(call, code, runs),
         check=", ".join(dict.fromkeys(kind.value for run in runs for kind in sorted(run.kinds))),
         diff=excerpt(_edit_diff(call.input or {}), _DIFF) if call.kind is ToolKind.EDIT else "",
         before=before,
@@ -210,6 +209,15 @@ def _shown_call(entry: _NumberedCall, claims: Sequence[ShownClaim], asked: int, 
         is_asked=number == asked,
         agent=step.agent_id,
     )
+
+
+def _ended_words(call: ToolCall, code: int | None, runs: Sequence[Run]) -> str:
+    """Return the exit code of a command, else that the call failed, else how its last check ended."""
+    if code is not None:
+        return f"exit {code}"
+    if call.failed:
+        return "failed"
+    return runs[-1].ended.value if runs else ""
 
 
 def _input_words(given: dict[str, Any] | None) -> str:

@@ -7,6 +7,7 @@ human-written samples". Each has its own watermark; no number here joins the two
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import NamedTuple, Unpack
 
 from knowbound.report import Layout, LineFormat, PageFormat
@@ -89,33 +90,21 @@ def by_kind(report: ProbeReport) -> dict[QuestionSource, Rate]:
 
 
 def _page(report: ProbeReport) -> Page:
-    """Return the page. Without an evaluation there is no rate, and so no watermark to show."""
     probe, evaluation = report.probe, report.evaluation
-    sections = [] if probe.questions else [section("", "", Note(_NO_QUESTION))]
-    if evaluation is not None:
-        rates = by_kind(report)
-        rows = ((KIND_NAMES[kind], str(rate)) for kind, rate in rates.items() if len(rates) > 1)
-        sections += [_figures(_PROBED, evaluation, "figures"), _figures(_WRITTEN, report.written, "written")]
-        sections.append(section("Gaps by what the question comes from", "kinds", facts(rows)))
     questions = listing(map(_question, _asked_questions(report)), 60, "--format json")
     dropped = [Entry(data(proposal.question), (prose(proposal.reason),)) for proposal in probe.dropped]
     title = f"{counted(len(probe.dropped), 'proposal')} dropped, and why"
     kinds = Counter(question.kind for question in probe.questions)
-    files = {question.file for question in probe.questions if question.file}
-    totals = (
-        f"{counted(len(probe.questions), 'question')} from {counted(len(files), 'file')}",
-        f"{probe.left:,} more beyond the number wanted" if probe.left else "",
-        f"{len(probe.dropped):,} dropped" if probe.dropped else "",
-    )
     of_kinds = " · ".join(f"{kinds[kind]:,} {name}" for kind, name in KIND_NAMES.items() if kinds[kind])
     return Page(
         verb="probe",
         title="Competency questions",
         lead=f"{_PROBED}.",
-        totals=" · ".join(filter(None, totals)),
+        totals=_totals(probe),
         origin=(data(probe.root), of_kinds),
         sections=(
-            *sections,
+            section("", "", Note("" if probe.questions else _NO_QUESTION)),
+            *_rates(report),
             section("Questions", "questions", questions),
             section(title, "dropped", listing(dropped, 15, "--format json"), folded_in=ASIDE),
             warnings([*probe.notes, *(evaluation.warnings if evaluation else [])]),
@@ -123,6 +112,26 @@ def _page(report: ProbeReport) -> Page:
         commands=_NEXT,
         version=evaluation.version if evaluation else "",
     )
+
+
+def _totals(probe: Probe) -> str:
+    files = {question.file for question in probe.questions if question.file}
+    totals = (
+        f"{counted(len(probe.questions), 'question')} from {counted(len(files), 'file')}",
+        f"{probe.left:,} more beyond the number wanted" if probe.left else "",
+        f"{len(probe.dropped):,} dropped" if probe.dropped else "",
+    )
+    return " · ".join(filter(None, totals))
+
+
+def _rates(report: ProbeReport) -> Iterator[Section]:
+    """Yield both gap rates; without an evaluation there is none, and so no watermark to show."""
+    if report.evaluation is not None:
+        rates = by_kind(report)
+        rows = ((KIND_NAMES[kind], str(rate)) for kind, rate in rates.items() if len(rates) > 1)
+        yield _figures(_PROBED, report.evaluation, "figures")
+        yield _figures(_WRITTEN, report.written, "written")
+        yield section("Gaps by what the question comes from", "kinds", facts(rows))
 
 
 def _figures(title: str, head: EvaluationHead | None, name: str) -> Section:

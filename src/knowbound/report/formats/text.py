@@ -224,12 +224,10 @@ def text_chart(panel: Panel, width: int) -> Iterator[str]:
     """The chart in at most so many columns; where not all evaluations fit, the newest do."""
     rows = list(made_plain(panel).rows)
     room = width - _MARGIN
-    while len(rows) > 1 and len(rows) + _breaks(rows) > room:
+    while len(rows) > 1 and len(_slots(rows)) > room:
         rows.pop(0)
-    wide = min(_WIDEST, (room - _breaks(rows)) // len(rows))
-    slots: list[TrendRow | None] = []  # None is the break between two test sets
-    for row in rows:
-        slots += [None, row] if slots and row.breaks else [row]
+    slots = _slots(rows)
+    wide = min(_WIDEST, (room - slots.count(None)) // len(rows))
     highest = max((row.head.gap.rate.interval or (0.0, 0.0))[1] for row in rows)
     for level in range(max(_level(highest), _level(0.2)), -1, -1):
         axis = f"{percent(level * _STEP):>4} ┤" if level % 2 == 0 else "     │"
@@ -243,8 +241,12 @@ def text_chart(panel: Panel, width: int) -> Iterator[str]:
         yield f"{len(panel.rows) - len(rows)} earlier evaluations do not fit: --format html shows all"
 
 
-def _breaks(rows: Sequence[TrendRow]) -> int:
-    return sum(row.breaks for row in rows[1:])
+def _slots(rows: Sequence[TrendRow]) -> list[TrendRow | None]:
+    """Return the columns of the chart: the evaluations, and None for the break between two test sets."""
+    slots: list[TrendRow | None] = []
+    for row in rows:
+        slots += [None, row] if slots and row.breaks else [row]
+    return slots
 
 
 def _breaking_changes(rows: Sequence[TrendRow]) -> Iterator[str]:

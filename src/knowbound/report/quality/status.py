@@ -103,7 +103,7 @@ def _sections(status: QualityStatus, format: PageFormat) -> Iterator[Section]:
     yield section("Cost", "cost", facts(_cost_rows(status)))
     yield section("Shadow", "shadow", facts(_shadow_rows(status.shadow)))
     yield section("Rollout", "rollout", facts(_rollout_rows(status)))
-    yield section("With and without", "holdout", facts(_holdout_rows(status.holdout, is_whole=True)))
+    yield section("With and without", "holdout", facts(_outcome_rows(status.holdout)))
     yield section("Rescue", "rescue", facts(_rescue_rows(status.rescues)))
     yield _breakdown(status)
     for page in status.pages:
@@ -117,7 +117,7 @@ def _screen_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
     yield from _others_row(status)
     yield from _shadow_rows(status.shadow)
     yield from _rollout_rows(status)
-    yield from _holdout_rows(status.holdout, offers=status.offers_holdout)
+    yield from _holdout_row(status)
     yield from _rescue_rows(status.rescues)
     item = f"--item {shlex.quote(status.items[0].id)}, or " if status.items else ""
     yield "More", data(f"knowbound quality status {item}--format html -o quality.html")
@@ -237,11 +237,9 @@ _MISSED: dict[QualityMetric, str] = {
 
 def next_step(status: QualityStatus) -> Line:
     """Return the most important step in plain words: the first that fits."""
-    counts = status.window.injected
-    if status.shadow and status.shadow.is_on and not status.shadow.left:
-        return "Nothing reaches your agent yet. Start injecting: ", data("knowbound quality shadow --start")
     if status.shadow and status.shadow.is_on:
-        return "Nothing reaches your agent yet. Look at what would have: ", data("knowbound quality shadow")
+        todo, option = ("Look at what would have", "") if status.shadow.left else ("Start injecting", " --start")
+        return f"Nothing reaches your agent yet. {todo}: ", data(f"knowbound quality shadow{option}")
     if status.is_empty:
         return "Nothing is measured yet: no turn of an agent was scored."
     if status.judge.is_unreliable(Metric.CONTRADICTED):
@@ -251,13 +249,8 @@ def next_step(status: QualityStatus) -> Line:
         return say("Correct {} that agents contradicted, first ", what), data(status.items[0].id), "."
     if slow := [hook.name for hook in _hooks(status) if hook.is_slow]:
         return f"The {slow[0]} hook is too slow: run knowbound doctor."
-    if not counts.judged and counts.unjudged:
-        return "No item has a verdict, the judge failed: knowbound quality score --again"
-    if not counts.judged and status.other_corrections:
-        waiting = counted(len(status.other_corrections), "item")
-        return f"Nothing of ours was injected. Correct {waiting} of others that agents contradicted."
-    if not counts.judged:
-        return "Nothing was injected in these days, so nothing can be said about it."
+    if not status.window.injected.judged:
+        return _nothing_judged_words(status)
     if missed := [metric.metric for metric in status.metrics if metric.state is TargetState.MISSED]:
         return _MISSED[missed[0]] + (" Start with the items below." if status.items else "")
     if not status.judge.measured:
@@ -265,6 +258,15 @@ def next_step(status: QualityStatus) -> Line:
     if any(metric.state is TargetState.UNDECIDED for metric in status.metrics):
         return "Nothing is shown to be wrong; more turns have to be measured to know."
     return "Nothing to do: every metric that is known meets its target."
+
+
+def _nothing_judged_words(status: QualityStatus) -> str:
+    if status.window.injected.unjudged:
+        return "No item has a verdict, the judge failed: knowbound quality score --again"
+    if status.other_corrections:
+        waiting = counted(len(status.other_corrections), "item")
+        return f"Nothing of ours was injected. Correct {waiting} of others that agents contradicted."
+    return "Nothing was injected in these days, so nothing can be said about it."
 
 
 def _rescue_rows(found: RescueFigures | None) -> Iterator[tuple[str, Line]]:
@@ -277,23 +279,27 @@ def _rescue_rows(found: RescueFigures | None) -> Iterator[tuple[str, Line]]:
     yield "Rescue", joined((answered, used, contradicted))
 
 
-def _holdout_rows(
-    found: HoldoutComparison | None, *, is_whole: bool = False, offers: bool = False
-) -> Iterator[tuple[str, Line]]:
-    """A row for the screen: what is decided, or what it takes; with `is_whole` one for every outcome."""
-    if found is None:
-        if offers:
-            how = data("quality.holdout = 0.1")
-            yield "Helps?", ("unknown without a comparison: ", how, " withholds items from one session in ten")
-        return
-    sides = f"{counted(found.injected, 'turn')} with items, {found.held_out:,} held out"
-    if not is_whole:
+def _holdout_row(status: QualityStatus) -> Iterator[tuple[str, Line]]:
+    """A row for the screen: what is decided about held-out sessions, or what it takes to know."""
+    if found := status.holdout:
         needed = [outcome.more for outcome in found.outcomes if outcome.more]
         undecided = f"no difference is known yet: {min(needed):,} more turns would decide" if needed else ""
         decided = [_outcome_words(outcome) for outcome in found.outcomes if outcome.is_decided]
-        yield "Held out", joined((sides, *(decided or [undecided or "no difference is seen"])))
+        yield "Held out", joined((_sides_words(found), *(decided or [undecided or "no difference is seen"])))
+    elif status.offers_holdout:
+        how = data("quality.holdout = 0.1")
+        yield "Helps?", ("unknown without a comparison: ", how, " withholds items from one session in ten")
+
+
+def _sides_words(found: HoldoutComparison) -> str:
+    return f"{counted(found.injected, 'turn')} with items, {found.held_out:,} held out"
+
+
+def _outcome_rows(found: HoldoutComparison | None) -> Iterator[tuple[str, Line]]:
+    """Rows for the page: a row for every outcome that is compared."""
+    if found is None:
         return
-    yield "Turns", sides
+    yield "Turns", _sides_words(found)
     for outcome in found.outcomes:
         both = (outcome.injected, outcome.held_out)
         injected, held_out = ("unknown" if mean is None else f"{mean:,.1f}" for mean in both)

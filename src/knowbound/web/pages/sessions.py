@@ -130,13 +130,14 @@ def show_turn(asked: Asked) -> Shown:
     stored = _stored_session(asked.studio, id_)
     audited, file = stored.audited.get(number), stored.file_of(number)
     line = asked.query.get("line", "")
-    trace, problem = None, ""
+    trace, shown, problem = None, None, translated("The trace has no such turn any more.")
     try:
         trace = trace_turn(Path(file), id_, number)
     except (InputError, OSError) as error:
         problem = str(error.args[0] if isinstance(error, InputError) else error)
-    verdicts = _item_verdicts(asked.studio, trace) if trace is not None else {}
-    shown = timeline(trace, audited, verdicts, int(line) if line.isdecimal() else 0) if trace is not None else None
+    if trace is not None:
+        problem, verdicts = "", _item_verdicts(asked.studio, trace)
+        shown = timeline(trace, audited, verdicts, int(line) if line.isdecimal() else 0)
     claims = [claim for claim in audited.claims if claim.is_decided] if audited else []
     numbers, position = stored.numbers, stored.numbers.index(number)
     return Shown(
@@ -147,7 +148,7 @@ def show_turn(asked: Asked) -> Shown:
             "turn": audited,
             "trace": trace,
             "shown": shown,
-            "problem": problem or ("" if trace else translated("The trace has no such turn any more.")),
+            "problem": problem,
             "supported": (sum(claim.support is Support.SUPPORTED for claim in claims), len(claims)),
             "previous": _turn_address(id_, numbers[position - 1]) if position > 0 else "",
             "next": _turn_address(id_, numbers[position + 1]) if position + 1 < len(numbers) else "",

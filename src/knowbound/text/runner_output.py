@@ -22,6 +22,9 @@ class RunnerSummary(NamedTuple):
     ran: int | None = None  # where the runner prints it; skipped tests are among them
 
 
+_Reader = Callable[[str], Iterator[RunnerSummary]]
+
+
 def without_colours(output: str) -> str:
     """Return the output of a program without its escape sequences."""
     return _ANSI.sub("", output) if "\x1b" in output else output
@@ -52,29 +55,6 @@ def _unittest(text: str) -> Iterator[RunnerSummary]:
         failed = sum(map(int, re.findall(r"(?:failures|errors|unexpected successes)=(\d+)", found[3])))
         passed = ran - failed - skipped
         yield RunnerSummary("unittest", passed, failed or (1 if found[2] == "FAILED" else 0), skipped, ran)
-
-
-def _jest(text: str) -> Iterator[RunnerSummary]:
-    yield from _with_files("jest", r"^Test Suites:\s+(.*)$", r"^Tests:\s+(.*total.*)$", text)
-    if re.search(r"^No tests found, exiting with code \d", text, re.M):
-        yield RunnerSummary("jest", 0)
-
-
-def _vitest(text: str) -> Iterator[RunnerSummary]:
-    tests = r"^[ \t]*Tests\s{2,}(.*(?:passed|failed|skipped).*)$"
-    yield from _with_files("vitest", r"^[ \t]*Test Files\s+(.*)$", tests, text)
-    if re.search(r"^No test files found, exiting with code \d", text, re.M):
-        yield RunnerSummary("vitest", 0)
-
-
-def _with_files(runner: str, of_files: str, of_tests: str, text: str) -> Iterator[RunnerSummary]:
-    """Yield summaries of tests; files that fail count if no test failed: one that cannot be loaded has no tests."""
-    files = re.findall(of_files, text, re.M)
-    for summary in re.findall(of_tests, text, re.M):
-        failed = _counted(summary, "failed") or sum(_counted(file, "failed") for file in files)
-        yield RunnerSummary(
-            runner, _counted(summary, "passed"), failed, _counted(summary, "skipped", "todo", "pending")
-        )
 
 
 def _go(text: str) -> Iterator[RunnerSummary]:
@@ -130,7 +110,7 @@ def _playwright(text: str) -> Iterator[RunnerSummary]:
         yield RunnerSummary("playwright", int(found[1]), int(failed[1]) if failed else 0)
 
 
-def _reader_of(runner: str, pattern: str, *, last: bool = False) -> Callable[[str], Iterator[RunnerSummary]]:
+def _reader_of(runner: str, pattern: str, *, last: bool = False) -> _Reader:
     """Return the reader of lines whose groups are counts: `ran` or `passed`, `failed`, `errors`, `skipped`, `todo`."""
 
     def read(text: str) -> Iterator[RunnerSummary]:
@@ -144,6 +124,30 @@ def _reader_of(runner: str, pattern: str, *, last: bool = False) -> Callable[[st
     return read
 
 
+def _reader_with_files(runner: str, of_files: str, of_tests: str, none_found: str) -> _Reader:
+    """Return the reader of summaries of tests and their files.
+
+    Files that fail count if no test failed: a file that cannot be loaded has no tests.
+    """
+
+    def read(text: str) -> Iterator[RunnerSummary]:
+        files = re.findall(of_files, text, re.M)
+        for summary in re.findall(of_tests, text, re.M):
+            failed = _counted(summary, "failed") or sum(_counted(file, "failed") for file in files)
+            skipped = _counted(summary, "skipped", "todo", "pending")
+            yield RunnerSummary(runner, _counted(summary, "passed"), failed, skipped)
+        if re.search(rf"^{none_found}, exiting with code \d", text, re.M):
+            yield RunnerSummary(runner, 0)
+
+    return read
+
+
+_JEST = (r"^Test Suites:\s+(.*)$", r"^Tests:\s+(.*total.*)$", "No tests found")
+_VITEST = (
+    r"^[ \t]*Test Files\s+(.*)$",
+    r"^[ \t]*Tests\s{2,}(.*(?:passed|failed|skipped).*)$",
+    "No test files found",
+)
 _BUN = (
     r"^[ \t]*(?:(?P<passed>\d+) pass\s+)?(?:(?P<skipped>\d+) skip\s+)?(?:(?P<todo>\d+) todo\s+)?(?P<failed>\d+) fail$"
 )
@@ -157,11 +161,11 @@ _DOTNET = r"^(?:Passed|Failed)!\s+- Failed:\s+(?P<failed>\d+), Passed:\s+(?P<pas
 _DENO = r"^(?:ok|FAILED) \| (?P<passed>\d+) passed.*? \| (?P<failed>\d+) failed"
 _SWIFT = r"Executed (?P<ran>\d+) tests?, with (?P<failed>\d+) failures?"
 # By words that its output cannot be without: to look for those is much quicker than for a pattern.
-_READERS: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[RunnerSummary]]], ...] = (
+_READERS: tuple[tuple[tuple[str, ...], _Reader], ...] = (
     ((" passed", " failed", " error", "no tests ran", " skipped", " deselected"), _pytest),
     (("Ran ",), _unittest),
-    (("Tests:", "No tests found"), _jest),
-    (("Test Files", "Tests  ", "No test files"), _vitest),
+    (("Tests:", "No tests found"), _reader_with_files("jest", *_JEST)),
+    (("Test Files", "Tests  ", "No test files"), _reader_with_files("vitest", *_VITEST)),
     ((" fail",), _reader_of("bun test", _BUN)),
     (("ok  ", "ok\t", "FAIL", "PASS", "[no test"), _go),
     (("DONE ",), _gotestsum),

@@ -114,7 +114,9 @@ def _problem(value: object, question: QueuedQuestion) -> str:
     """Return why an answer about an entry cannot be used; "" if nothing speaks against it."""
     if not isinstance(value, dict):
         return "there is nothing about it"
-    schema = _entry_schema(question)
+    schema: dict[str, Any] = dict(question.schema)
+    if any(entry.id for entry in question.entries):  # the answers to several entries are a list
+        schema = schema.get("properties", {}).get("items", {}).get("items", {}) or schema
     missing = [name for name in schema.get("required", ()) if name not in value]
     if missing:
         return f"{', '.join(missing)} is missing"
@@ -124,12 +126,6 @@ def _problem(value: object, question: QueuedQuestion) -> str:
             return f"{name} is not of type {type_}"
     wrong = [quote for quote in _quotes(value) if not is_quoted(quote, [question.text])]
     return f"the quotation is not in the material, word for word: {wrong[0][:100]!r}" if wrong else ""
-
-
-def _entry_schema(question: QueuedQuestion) -> dict[str, Any]:
-    whole: dict[str, Any] = dict(question.schema)
-    items = whole.get("properties", {}).get("items", {}) if any(entry.id for entry in question.entries) else {}
-    return dict(items.get("items", {})) or whole
 
 
 def _quotes(value: object) -> Iterator[str]:

@@ -99,7 +99,7 @@ class OpenQuestion(Generic[_T]):
         """Take what an answer decides. Returns the problem of the rest, or "". Raises MalformedError."""
         given = self._answers_in(text)
         for key, entry in list(self._open.items()):
-            value, self._problems[key] = self._taken(entry, given.get(entry.id))
+            value, self._problems[key] = self._checked_value(entry, given.get(entry.id))
             if value is not None:
                 self._values[key] = value
                 del self._open[key]
@@ -113,7 +113,7 @@ class OpenQuestion(Generic[_T]):
         answers = [answer for answer in parse_answer(text, _Answers).items if isinstance(answer, dict)]
         return {str(answer.get("id", "")): answer for answer in reversed(answers)}  # of two with one id, the first
 
-    def _taken(self, entry: AskedEntry, given: object) -> tuple[_T | None, str]:
+    def _checked_value(self, entry: AskedEntry, given: object) -> tuple[_T | None, str]:
         """Return the value of what an answer says about an entry, or None and the problem."""
         if given is None:
             return None, "there is nothing about it"

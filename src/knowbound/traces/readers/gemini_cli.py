@@ -93,7 +93,7 @@ class GeminiCli:
         joined: dict[str, _Record] = {}
         starts: list[Start] = []
         chats: list[Event] = []
-        for path in sorted(files, key=_last_updated):
+        for path in sorted(files, key=lambda path: text_in(as_input(first_value(head_of(path))), "lastUpdated")):
             for record in _records(path, tally):
                 if isinstance(record, Start):
                     starts.append(record)
@@ -104,11 +104,6 @@ class GeminiCli:
                     chats.append(record)
         yield from _events([*starts[:1], *sorted(joined.values(), key=lambda record: text_in(record.raw, "timestamp"))])
         yield from chats
-
-
-def _last_updated(path: Path) -> str:
-    value = first_value(head_of(path))
-    return text_in(value, "lastUpdated") if isinstance(value, dict) else ""
 
 
 def _records(path: Path, tally: Tally) -> Iterator[Start | _Record | Event]:

@@ -45,7 +45,8 @@ _LINE_TYPES = frozenset(
     "permission-mode ai-title custom-title agent-name".split()
 )
 _HEAD_LINES = 400  # lines of a head that are looked at: many may come before the first message
-_HOOK_TEXTS = ("hook_success", "hook_additional_context")  # both have the output of one hook
+# The output of one hook is in both kinds of attachment.
+_OTHER_FORM = {"hook_success": "hook_additional_context", "hook_additional_context": "hook_success"}
 _MOST_OPEN = 64  # steps that may wait for a missing result
 
 
@@ -230,13 +231,12 @@ class Session:
         """Take the context of an attachment. A hook's text that was already written in the other form counts once."""
         kind = str(attachment.get("type"))
         for injection in injections_of_attachment(attachment, number):
-            if kind in _HOOK_TEXTS:
-                source_and_text = (injection.source, injection.content)
-                twin = (_HOOK_TEXTS[kind == _HOOK_TEXTS[0]], *source_and_text)  # the same text in the other form
-                if twin in self.recent_hook_texts:
-                    self.recent_hook_texts.remove(twin)
+            if kind in _OTHER_FORM:
+                same_in_other_form = (_OTHER_FORM[kind], injection.source, injection.content)
+                if same_in_other_form in self.recent_hook_texts:
+                    self.recent_hook_texts.remove(same_in_other_form)
                     continue
-                self.recent_hook_texts.append((kind, *source_and_text))
+                self.recent_hook_texts.append((kind, injection.source, injection.content))
             waits = is_for_next_prompt or injection.source == "hook:SessionStart"
             (self.context_for_prompt if waits else self.out).extend(split_by_item(injection))
 

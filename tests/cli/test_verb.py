@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from knowbound.cli.verb import argument, option, several, verb
+from knowbound.cli.options import argument, option, several, verb
 
 said: list[object] = []
 

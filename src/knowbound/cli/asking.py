@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from knowbound.cli.options import option, several
 from knowbound.cli.output import StatusLine, echo
-from knowbound.cli.verb import option, several
 from knowbound.judge.announcing import Announcer, announced_by
 
 if TYPE_CHECKING:

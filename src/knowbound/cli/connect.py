@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knowbound.cli import options
+from knowbound.cli.options import argument, option, verb
 from knowbound.cli.output import confirm, echo, emit
-from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import WRONG_INPUT, StoreError
 from knowbound.language import say
 

@@ -13,8 +13,8 @@ import click
 
 from knowbound.cli import options
 from knowbound.cli.asking import MODEL, asker_of, asking, hint_at_model
+from knowbound.cli.options import argument, option, verb
 from knowbound.cli.output import Out, echo, reading
-from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import InputError
 from knowbound.files import numbered_lines
 from knowbound.language import say, translated

@@ -13,8 +13,8 @@ import click
 
 from knowbound.cli import options
 from knowbound.cli.asking import asker_of, asking, hint_at_model
+from knowbound.cli.options import argument, option, verb
 from knowbound.cli.output import Out, echo, reading
-from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import UNDECIDED, InputError
 from knowbound.language import say
 from knowbound.report import FOR_PEOPLE, GAP_FORMATS, PAGE_FORMATS

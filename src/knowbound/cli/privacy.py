@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from knowbound.cli import options
+from knowbound.cli.options import argument, option, verb
 from knowbound.cli.output import Out, ReadingProgress, confirm, echo, emit, print_result, reading
-from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import UNDECIDED, ConfigError, InputError
 from knowbound.text.clock import iso_time
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from knowbound.cli import options
+from knowbound.cli.options import argument, option, verb
 from knowbound.cli.output import EvalProgress, Out, confirm, echo, end_agents_on_interrupt, layout, reading
-from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import InputError
 from knowbound.language import say, translated
 

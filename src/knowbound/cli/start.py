@@ -14,8 +14,8 @@ import click
 
 from knowbound.cli import options
 from knowbound.cli.asking import AGREED, asker_of, asking
+from knowbound.cli.options import argument, option, verb
 from knowbound.cli.output import echo, emit, layout, width
-from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import InputError
 from knowbound.language import is_english, language, say, translated
 from knowbound.text.printable import counted

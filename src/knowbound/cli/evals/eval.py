@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from knowbound.cli import options
 from knowbound.cli.asking import asking, asking_as_configured, hint_at_model
+from knowbound.cli.options import argument, option, verb
 from knowbound.cli.output import EvalProgress, Out, echo, emit, end_agents_on_interrupt
-from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import UNDECIDED, InputError
 from knowbound.judge.names import RULES
 from knowbound.language import say

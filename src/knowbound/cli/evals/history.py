@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from knowbound.cli import options
+from knowbound.cli.options import argument, option, verb
 from knowbound.cli.output import Out, echo
-from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import InputError
 from knowbound.report import GATE_FORMATS, PAGE_FORMATS
 

@@ -13,8 +13,8 @@ import click
 from knowbound.cli import options
 from knowbound.cli.asking import asking_as_configured
 from knowbound.cli.main import VerbGroup
+from knowbound.cli.options import argument, option, verb
 from knowbound.cli.output import Out, echo, width
-from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import GATE_FAILED, UNDECIDED
 from knowbound.judge.labels import (
     LABELS,

@@ -9,8 +9,8 @@ import click
 
 from knowbound.cli import options
 from knowbound.cli.asking import estimated_usd, is_interactive
+from knowbound.cli.options import argument, option, verb
 from knowbound.cli.output import echo, print_result
-from knowbound.cli.verb import argument, option, verb
 from knowbound.errors import ConfigError
 from knowbound.text.clock import utc_now
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from knowbound.cli import options
+from knowbound.cli.options import option, verb
 from knowbound.cli.output import print_result
-from knowbound.cli.verb import option, verb
 from knowbound.text.printable import counted, short_line
 
 if TYPE_CHECKING:

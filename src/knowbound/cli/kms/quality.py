@@ -13,8 +13,8 @@ import click
 from knowbound.cli import options
 from knowbound.cli.asking import asking, hint_at_model
 from knowbound.cli.main import VerbGroup
+from knowbound.cli.options import argument, option, several, verb
 from knowbound.cli.output import Out, echo, width
-from knowbound.cli.verb import argument, option, several, verb
 from knowbound.errors import GATE_FAILED, UNDECIDED, InputError, StoreError
 from knowbound.report import PAGE_FORMATS, SHORT_FORMATS
 

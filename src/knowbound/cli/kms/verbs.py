@@ -15,8 +15,8 @@ import click
 from knowbound.cli import options
 from knowbound.cli.kms.list import SHOWN, list_, short
 from knowbound.cli.main import VerbGroup
+from knowbound.cli.options import argument, option, several, verb
 from knowbound.cli.output import echo, print_result
-from knowbound.cli.verb import argument, option, several, verb
 
 if TYPE_CHECKING:
     from knowbound.config import Settings

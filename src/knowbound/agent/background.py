@@ -8,13 +8,11 @@ one was last started.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 
-from knowbound.agent.hook.log import json_lines
-from knowbound.user_files import append
+from knowbound.agent.hook.log import append_line, json_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,10 +105,9 @@ class Worker:
         }
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = {"time": now, "event": event, "pid": os.getpid(), **redacted}
-        path = os.path.join(home, self.log)
         try:
-            if os.path.isdir(home) and append(path, json.dumps(line).encode() + b"\n") > LARGEST_LOG:
-                os.replace(path, f"{path}.1")
+            if os.path.isdir(home):
+                append_line(os.path.join(home, self.log), line, LARGEST_LOG)
         except OSError:
             return
 

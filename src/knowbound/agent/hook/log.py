@@ -30,10 +30,10 @@ def write(home: str, event: str, outcome: str, spent_ms: float, items: int, toke
     if reason:
         line["reason"] = without_secrets(reason) if outcome == "failed" else reason  # other reasons are our own words
     try:
-        _append(os.path.join(home, NAME), line)
+        append_line(os.path.join(home, NAME), line, LARGEST)
     except OSError as error:
         line |= {"home": home, "unwritable": str(error)}
-        _append(os.path.join(state_folder(), NAME), line)
+        append_line(os.path.join(state_folder(), NAME), line, LARGEST)
 
 
 def runs(home: str) -> list[dict[str, Any]]:
@@ -46,11 +46,11 @@ def runs(home: str) -> list[dict[str, Any]]:
     return sorted(in_folder + elsewhere, key=lambda run: str(run.get("time")))
 
 
-def _append(path: str, line: dict[str, Any]) -> None:
-    """Append a line; a log that grew too large replaces its predecessor."""
-    if append(path, json.dumps(line, separators=(",", ":")).encode() + b"\n") > LARGEST:
+def append_line(path: str, line: dict[str, Any], most_bytes: int) -> None:
+    """Append a line; a log of more than so many bytes replaces its predecessor. Raises OSError."""
+    if append(path, json.dumps(line, separators=(",", ":")).encode() + b"\n") > most_bytes:
         try:
-            if os.path.getsize(path) > LARGEST:  # else another run has just moved it
+            if os.path.getsize(path) > most_bytes:  # else another run has just moved it
                 os.replace(path, path + ".1")
         except FileNotFoundError:
             return

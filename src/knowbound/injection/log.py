@@ -227,14 +227,12 @@ def _take_over_journals(home: Path) -> None:
 
 def _outdated_files(home: Path) -> Iterator[Path]:
     """Yield contexts without a recent injection, answers for turns that are over, and the contexts of 0.1.0."""
-    if not (home / CONTEXTS).is_symlink():
-        yield from (path for path in (home / CONTEXTS).glob("*") if _age_seconds(path) > _SILENT_SECONDS)
-    if not (home / LATE).is_symlink():
-        yield from (path for path in (home / LATE).glob("*") if _age_seconds(path) > _TURN_SECONDS)
-    if not (home / _OLD_CONTEXTS).is_symlink():
-        yield from (home / _OLD_CONTEXTS).glob("*")  # their items are injected once more
-        with suppress(OSError):
-            (home / _OLD_CONTEXTS).rmdir()
+    anyhow = float("-inf")  # items of contexts of 0.1.0 are injected once more
+    for name, least_age in ((CONTEXTS, _SILENT_SECONDS), (LATE, _TURN_SECONDS), (_OLD_CONTEXTS, anyhow)):
+        if not (home / name).is_symlink():
+            yield from (path for path in (home / name).glob("*") if _age_seconds(path) > least_age)
+    with suppress(OSError):
+        (home / _OLD_CONTEXTS).rmdir()
 
 
 def _age_seconds(path: Path) -> float:

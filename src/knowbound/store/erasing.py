@@ -408,16 +408,13 @@ class _QualityEraser(_Eraser):
             if record and record.session_id and scope.has_record(record.raised, record.session_id):
                 left = replace(record, session_id="", turn_id="", statement="")
                 self._replace("kms_quality_discovery.document", {"id": id_}, record, left)
-                self._erase_answer(id_)
-
-    def _erase_answer(self, id_: str) -> None:
-        """Erase the words of an answer to a suggestion. The decision stays."""
-        for (document,) in self._rows("SELECT document FROM kms_quality_answer WHERE id = ?", id_):
-            answer = _decoded_or_none(document, SuggestionAnswer)
-            if answer and (answer.note or answer.content):
-                self._erased.add("", 0, answer.content)
-                left = replace(answer, note="", content="")
-                self._replace("kms_quality_answer.document", {"id": id_}, answer, left)
+                # An answer to it loses its words. The decision stays.
+                for (stored,) in self._rows("SELECT document FROM kms_quality_answer WHERE id = ?", id_):
+                    answer = _decoded_or_none(stored, SuggestionAnswer)
+                    if answer and (answer.note or answer.content):
+                        self._erased.add("", 0, answer.content)
+                        blank = replace(answer, note="", content="")
+                        self._replace("kms_quality_answer.document", {"id": id_}, answer, blank)
 
 
 def _evaluation_without_words(evaluation: Evaluation, gone: list[SampleRun], forgotten: Forgotten) -> Evaluation:

@@ -18,6 +18,7 @@ _run = msgspec.msgpack.Decoder(SampleRun)
 _head = msgspec.msgpack.Decoder(EvaluationHead)
 _whole = msgspec.msgpack.Decoder(Evaluation)
 _Execution = TypeVar("_Execution")
+_JOURNAL = "id, made, tasks, (SELECT count(*) FROM journal_run WHERE journal = id)"  # columns of a Journal
 _DELETE_JOURNALS = "DELETE FROM journal WHERE plan = (SELECT plan FROM journal WHERE id = ?)"
 
 
@@ -95,11 +96,8 @@ class Evaluations(FindingsStore):
 
     def unfinished(self, key: str, plan: str) -> Journal | None:
         """Return the newest interrupted evaluation of this plan, preferably on the same knowledge."""
-        row = self._db.row(
-            "SELECT id, made, tasks, (SELECT count(*) FROM journal_run WHERE journal = id), key = ? FROM journal "
-            "WHERE key = ? OR plan = ? ORDER BY key = ? DESC, id DESC LIMIT 1",
-            *(key, key, plan, key),
-        )
+        query = f"SELECT {_JOURNAL}, key = ?1 FROM journal WHERE key = ?1 OR plan = ?2 ORDER BY key = ?1 DESC, id DESC"
+        row = self._db.row(f"{query} LIMIT 1", key, plan)
         if row is None:
             return None
         id_, made, tasks, done, is_same_knowledge = row
@@ -111,11 +109,7 @@ class Evaluations(FindingsStore):
 
     def going(self) -> list[Journal]:
         """Return the journals of evaluations that go on or were interrupted, newest first."""
-        rows = self._db.rows(
-            "SELECT id, made, tasks, (SELECT count(*) FROM journal_run WHERE journal = id) FROM journal "
-            "ORDER BY id DESC"
-        )
-        return [Journal(*row) for row in rows]
+        return [Journal(*row) for row in self._db.rows(f"SELECT {_JOURNAL} FROM journal ORDER BY id DESC")]
 
     def note(self, journal: int, task: str, run: SampleRun) -> None:
         """Store an ended task, which is never run again."""

@@ -240,7 +240,7 @@ class Checker:
         """Judge a program that needs a manifest where it runs: one that history took away from there is missed."""
         names = NEEDS[named.value.strip()]
         manifests_here = [posixpath.join(base, name).lstrip("/") for base in _bases(named, statement) for name in names]
-        if any(map(self._tree.has, manifests_here)) or any(_FOLDER_CHANGE.search(one) for one in (statement.heading,)):
+        if any(map(self._tree.has, manifests_here)) or _FOLDER_CHANGE.search(statement.heading):
             return UNKNOWN
         deleted = next((path for path in manifests_here if path in self._tree.deleted), "")
         if not deleted or not any(self._tree.text_at(commit, deleted) for commit in self._commits_with(statement)):

@@ -173,7 +173,7 @@ def _run_finding(spelled: str, activity: SessionActivity, *, only_commits: bool)
     ends = [commit.order for commit in commits] if only_commits else [len(activity.records)]
     verdicts = []
     for end in ends:
-        last_edit = max((edit.order for edit in edits if edit.order <= end), default=0)
+        last_edit = max(edit.order for edit in edits if edit.order < end)
         before = [(record, whole) for record, whole in runs if record.order <= end]
         after = [whole for record, whole in before if record.order >= last_edit]
         verdicts.append(RuleVerdict.OBEYED if any(after) else RuleVerdict.PARTLY if before else RuleVerdict.VIOLATED)

@@ -56,13 +56,12 @@ class Cargo(System):
         chosen = self._chosen_target(work, named) if named else ()
         argv = ("cargo", "build", "--offline", *(chosen or ("--workspace",)))
         ran = work.run(*argv)
-        text = ran.text
         if ran.code == 0:
-            made = tuple(dict.fromkeys(_COMPILED.findall(text)))
+            made = tuple(dict.fromkeys(_COMPILED.findall(ran.text)))
             return Built("cargo", " ".join(argv), passed=True, made=made, has_named=bool(chosen))
-        self._raise_if_not_fetched(text)
-        failures = self._places(text, work)
-        return Built("cargo", " ".join(argv), passed=False, failures=failures, says=first_error(text))
+        self._raise_if_not_fetched(ran.text)
+        failures = self._places(ran.text, work)
+        return Built("cargo", " ".join(argv), passed=False, failures=failures, says=first_error(ran.text))
 
     def test(self, work: Workspace, named: str) -> Tested:
         """Tests of the package of that name or with that name in theirs, else all."""
@@ -78,12 +77,11 @@ class Cargo(System):
     def _run(self, work: Workspace, has_named: bool, *arguments: str) -> Tested:
         argv = ("cargo", "test", "--offline", "--no-fail-fast", *arguments)
         ran = work.run(*argv)
-        text = ran.text
-        counts = read_counts(text)
+        counts = read_counts(ran.text)
         if ran.code != 0 and counts is None:
-            self._raise_if_not_fetched(text)
-        names = re.findall(r"^test (\S+) \.\.\. FAILED", text, re.M)
-        panics = {name: (path, int(line)) for name, path, line in _PANIC.findall(text)}
+            self._raise_if_not_fetched(ran.text)
+        names = re.findall(r"^test (\S+) \.\.\. FAILED", ran.text, re.M)
+        panics = {name: (path, int(line)) for name, path, line in _PANIC.findall(ran.text)}
         places = places_in(work, ((*panics[name], name) for name in names if name in panics))
         return Tested(
             "cargo test",
@@ -91,8 +89,8 @@ class Cargo(System):
             passed_all=ran.code == 0,
             counts=counts or OutcomeCounts(passed=0),
             has_named=has_named,
-            failures=places or self._places(text, work),
-            says=", ".join(names) or first_error(text) if ran.code != 0 else "",
+            failures=places or self._places(ran.text, work),
+            says=", ".join(names) or first_error(ran.text) if ran.code != 0 else "",
         )
 
     def _chosen_target(self, work: Workspace, named: str) -> tuple[str, ...]:
@@ -174,11 +172,10 @@ class CMake(System):
         ran = work.run("cmake", "-S", ".", "-B", _FOLDER, *generator, offline)
         if ran.code == 0:
             return None
-        text = ran.text
-        found = re.findall(r"^CMake Error at ([^:\n]+):(\d+)", text, re.M)
+        found = re.findall(r"^CMake Error at ([^:\n]+):(\d+)", ran.text, re.M)
         places = places_in(work, ((path, int(line), "CMake Error") for path, line in found))
-        said = re.search(r"^CMake Error.*\n+\s*(.*)", text, re.M)
-        return Built("cmake", command, passed=False, failures=places, says=said[1] if said else first_error(text))
+        said = re.search(r"^CMake Error.*\n+\s*(.*)", ran.text, re.M)
+        return Built("cmake", command, passed=False, failures=places, says=said[1] if said else first_error(ran.text))
 
     def _make(self, work: Workspace, target: str) -> tuple[str, bool]:
         ran = work.run("cmake", "--build", _FOLDER, "--parallel", "2", *(("--target", target) if target else ()))
@@ -187,9 +184,8 @@ class CMake(System):
     def _ctest(self, work: Workspace, command: str, *arguments: str) -> Tested:
         """Run CTest; arguments select the tests of the named target."""
         ran = work.run("ctest", "--test-dir", _FOLDER, "--output-on-failure", *arguments)
-        text = ran.text
-        counts = read_counts(text)
-        names = re.findall(r"^\s*\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT|Not Run|.*Exception)", text, re.M)
+        counts = read_counts(ran.text)
+        names = re.findall(r"^\s*\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT|Not Run|.*Exception)", ran.text, re.M)
         return Tested(
             "ctest",
             command,
@@ -197,7 +193,7 @@ class CMake(System):
             counts=counts,
             has_named=bool(arguments),
             failures=tuple(Place("CMakeLists.txt", 0, name) for name in names),
-            says=", ".join(names) or first_error(text) if ran.code != 0 else "",
+            says=", ".join(names) or first_error(ran.text) if ran.code != 0 else "",
         )
 
 

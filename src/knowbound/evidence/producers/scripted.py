@@ -56,36 +56,34 @@ class Npm(System):
             return self._check_syntax(work, named)
         command = f"npm run {script}"
         ran = work.run("npm", "run", script)
-        text = ran.text
         if ran.code == 0:
             made = () if _TRIVIAL.fullmatch(str(scripts[script])) else (script,)
             return Built("npm", command, passed=True, made=made, has_named=bool(own))
-        self._raise_if_not_installed(text)
-        places = places_in(work, ((path, int(line), what) for path, line, what in _TSC.findall(text)))
-        return Built("npm", command, passed=False, failures=places, says=first_error(text))
+        self._raise_if_not_installed(ran.text)
+        places = places_in(work, ((path, int(line), what) for path, line, what in _TSC.findall(ran.text)))
+        return Built("npm", command, passed=False, failures=places, says=first_error(ran.text))
 
     def test(self, work: Workspace, named: str) -> Tested:
         """The script `test`; whether the named target was among the tests is read from their names."""
         if not has_test_script(self._scripts(work)):
             raise UnableError("package.json has no test script")
         ran = work.run("npm", "test")
-        text = ran.text
-        counts = read_counts(text)
+        counts = read_counts(ran.text)
         if ran.code != 0 and counts is None:
-            self._raise_if_not_installed(text)
-        failing = re.findall(r"^\s*(?:not ok \d+ -|✖|✗|×|●) (.+?)(?: \([\d.]+m?s\))?$", text, re.M)
+            self._raise_if_not_installed(ran.text)
+        failing = re.findall(r"^\s*(?:not ok \d+ -|✖|✗|×|●) (.+?)(?: \([\d.]+m?s\))?$", ran.text, re.M)
         failing = [
             name for name in dict.fromkeys(failing) if not re.match(r"failing tests:?$|\S+\.[cm]?[jt]sx?$", name)
         ]
-        failed_at = re.findall(r"^\s*(?:test at|location:) '?(?:file://)?([^\s:']+):(\d+):\d+", text, re.M)
+        failed_at = re.findall(r"^\s*(?:test at|location:) '?(?:file://)?([^\s:']+):(\d+):\d+", ran.text, re.M)
         return Tested(
             "npm test",
             "npm test",
             passed_all=ran.code == 0,
             counts=counts,
-            has_named=bool(named) and re.search(rf"(?<!\w){re.escape(named)}(?!\w)", text, re.I) is not None,
+            has_named=bool(named) and re.search(rf"(?<!\w){re.escape(named)}(?!\w)", ran.text, re.I) is not None,
             failures=places_in(work, ((path, int(line), "") for path, line in failed_at)),
-            says=", ".join(failing[:5]) or first_error(text) if ran.code != 0 else "",
+            says=", ".join(failing[:5]) or first_error(ran.text) if ran.code != 0 else "",
         )
 
     def _check_syntax(self, work: Workspace, named: str) -> Built:
@@ -149,14 +147,13 @@ class Python(System):
         """`python -m compileall`: there is no other build that needs no network."""
         python = next(interpreters(work), sys.executable)
         ran = work.run(python, "-m", "compileall", "-f", "-x", _NOT_SOURCES, ".")
-        text = ran.text
-        made = tuple(_COMPILING.findall(text))
+        made = tuple(_COMPILING.findall(ran.text))
         has_named = bool(named) and any(_is_module_named(named, path) for path in made)
         if ran.code == 0:
             return Built("compileall", "python -m compileall", passed=True, made=made, has_named=has_named)
-        found = [(path or other, int(line or 0), "") for path, line, other in _BROKEN.findall(text)]
+        found = [(path or other, int(line or 0), "") for path, line, other in _BROKEN.findall(ran.text)]
         places = places_in(work, [entry for entry in found if entry[1]] or found)
-        says = f"{places[0].path}:{places[0].line} does not compile" if places else first_error(text)
+        says = f"{places[0].path}:{places[0].line} does not compile" if places else first_error(ran.text)
         return Built("compileall", "python -m compileall", passed=False, failures=places, says=says)
 
     def test(self, work: Workspace, named: str) -> Tested:
@@ -176,11 +173,10 @@ class Python(System):
         # The project's own options may be quiet; without the last line there is nothing to read.
         argv = ("-m", "pytest", "--verbosity=0", "--color=no", "-rfE", "--tb=no", "-p", "no:cacheprovider", *selected)
         ran = work.run(python, *argv, env=_environment(work))
-        text = ran.text
-        counts = read_counts(text)
+        counts = read_counts(ran.text)
         if counts is None and ran.code not in (0, 1, _NOTHING_COLLECTED):
-            raise UnableError(f"pytest cannot run here: {first_error(text)}")
-        failing = _FAILED.findall(text)
+            raise UnableError(f"pytest cannot run here: {first_error(ran.text)}")
+        failing = _FAILED.findall(ran.text)
         missing = [_NO_MODULE.search(reason) for _, _, reason in failing]
         if missing and all(missing) and missing[0]:
             raise UnableError(f"{missing[0][1]} is not installed for this project: its tests cannot be imported")

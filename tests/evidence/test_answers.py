@@ -295,6 +295,7 @@ def test_a_question_is_answered_by_rules_or_says_what_is_missing(root: Path) -> 
                     "gap FileContent only_here: has weak, needs moderate; a test or a fixture answers "
                     "nothing about the product"
                 ),
+                "near docs/setup.md:20 second line here",
                 "near tests/test_pool.py:6 only_here()",
                 ("references 'only_here' → FileSearch strong, 1 found (exact symbol, 0 definitions, 1 use)"),
                 (
@@ -377,9 +378,9 @@ def test_a_question_is_answered_by_rules_or_says_what_is_missing(root: Path) -> 
                 ),
                 "near pool/pool.py:13 # Idle connections are closed when the pool is full.",
                 ("near docs/pool.md:3 The pool lends connections. It closes idle ones after 30 seconds."),
+                "near docs/setup.md:22 closing words",
                 "near pool/uses.py:13 return [ConnectionPool(), ConnectionPool(), ConnectionPool()]",
                 "near app.log:1 ConnectionPool failed",
-                "near tests/test_pool.py:1 from pool.pool import ConnectionPool",
                 (
                     "probable pool/pool.py:13 # Idle connections are closed when the pool is full. "
                     "(found, and not read: a question of how or why needs a model (knowbound model))"
@@ -390,8 +391,8 @@ def test_a_question_is_answered_by_rules_or_says_what_is_missing(root: Path) -> 
                     "question of how or why needs a model (knowbound model))"
                 ),
                 (
-                    "tree scan 'project' → Discovery strong, 7 found (python project; 6 source files; 1 "
-                    "test file; Python 6, JavaScript 1)"
+                    "tree scan 'project' → Discovery strong, 8 found (python project; 7 source files; 1 "
+                    "test file; Python 6, JavaScript 1, TypeScript 1)"
                 ),
             ],
         ),
@@ -437,8 +438,8 @@ def test_a_question_is_answered_by_rules_or_says_what_is_missing(root: Path) -> 
                     "of how or why needs a model (knowbound model))"
                 ),
                 (
-                    "tree scan 'project' → Discovery strong, 7 found (python project; 6 source files; 1 "
-                    "test file; Python 6, JavaScript 1)"
+                    "tree scan 'project' → Discovery strong, 8 found (python project; 7 source files; 1 "
+                    "test file; Python 6, JavaScript 1, TypeScript 1)"
                 ),
             ],
         ),
@@ -510,8 +511,8 @@ def test_a_question_is_answered_by_rules_or_says_what_is_missing(root: Path) -> 
                     "of how or why needs a model (knowbound model))"
                 ),
                 (
-                    "tree scan 'project' → Discovery strong, 7 found (python project; 6 source files; 1 "
-                    "test file; Python 6, JavaScript 1)"
+                    "tree scan 'project' → Discovery strong, 8 found (python project; 7 source files; 1 "
+                    "test file; Python 6, JavaScript 1, TypeScript 1)"
                 ),
             ],
         ),
@@ -537,15 +538,18 @@ def test_a_question_is_answered_by_rules_or_says_what_is_missing(root: Path) -> 
             [
                 "explain success high by rules",
                 (
-                    "Confidence is high because the Discovery evidence is strong (python project; 6 "
-                    "source files; 1 test file; Python 6, JavaScript 1)."
+                    "Confidence is high because the Discovery evidence is strong (python project; 7 "
+                    "source files; 1 test file; Python 6, JavaScript 1, TypeScript 1)."
                 ),
                 "terms ",
-                "answer .:0 Python project; 6 source files; 1 test file; Python 6, JavaScript 1",
-                ("source .:0  (tree scan: python project; 6 source files; 1 test file; Python 6, JavaScript 1)"),
+                ("answer .:0 Python project; 7 source files; 1 test file; Python 6, JavaScript 1, TypeScript 1"),
                 (
-                    "tree scan 'project' → Discovery strong, 7 found (python project; 6 source files; 1 "
-                    "test file; Python 6, JavaScript 1)"
+                    "source .:0  (tree scan: python project; 7 source files; 1 test file; Python 6, "
+                    "JavaScript 1, TypeScript 1)"
+                ),
+                (
+                    "tree scan 'project' → Discovery strong, 8 found (python project; 7 source files; 1 "
+                    "test file; Python 6, JavaScript 1, TypeScript 1)"
                 ),
                 "manifest scan 'project' → Discovery none, 0 found (no project manifest in the root)",
             ],
@@ -599,10 +603,11 @@ def test_a_question_is_answered_by_rules_or_says_what_is_missing(root: Path) -> 
                 "gap FileSearch LIMIT BUDGET: has weak, needs strong; without limit",
                 "gap FileContent LIMIT BUDGET: has none, needs moderate; ",
                 "near pool/retry_budget.py:5 budget = BUDGET - retry",
-                "near pool/pool.py:10 size = LIMIT",
                 "near docs/pool.md:5 ## Retry budget",
+                "near web/types.ts:9 export const limits = { 'user-limit': 3 };",
+                "near pool/pool.py:10 size = LIMIT",
                 "near config.yml:1 # pool comment",
-                "passages 'LIMIT BUDGET' → FileSearch weak, 6 found (without limit)",
+                "passages 'LIMIT BUDGET' → FileSearch weak, 7 found (without limit)",
             ],
         ),
         (
@@ -610,15 +615,389 @@ def test_a_question_is_answered_by_rules_or_says_what_is_missing(root: Path) -> 
             [
                 "navigate insufficient_evidence none by rules",
                 (
-                    "No 'nobody_here' with enough evidence: no match. Confidence is none because there "
-                    "is no FileSearch evidence for 'nobody_here'."
+                    "No 'nobody_here' with enough evidence: only single words of it. Confidence is none "
+                    "because there is no FileContent evidence for 'nobody_here'."
                 ),
                 "terms nobody_here",
-                "gap FileSearch nobody_here: has none, needs strong; no match",
+                "gap FileSearch nobody_here: has weak, needs strong; only single words of it",
                 "gap FileContent nobody_here: has none, needs moderate; ",
+                "near docs/setup.md:20 second line here",
                 "near tests/test_pool.py:6 only_here()",
                 "references 'nobody_here' → FileSearch none, 0 found (no such symbol)",
-                "grep 'nobody_here' → FileSearch none, 0 found (no match)",
+                "grep 'nobody_here' → FileSearch weak, 1 found (only single words of it)",
+            ],
+        ),
+        (
+            "Where is pool?",
+            [
+                "locate success high by rules",
+                (
+                    "Confidence is high because the FileSearch evidence for 'pool' is strong (exact "
+                    "word, 15 times in 6 files) (2 of 2 that were needed are met)."
+                ),
+                "terms pool",
+                "answer pool/pool.py:13 # Idle connections are closed when the pool is full.",
+                (
+                    "source pool/pool.py:13 # Idle connections are closed when the pool is full. (grep: "
+                    "pool, exact word, 15 times in 6 files)"
+                ),
+                ("source pool/uses.py:5 pool = ConnectionPool() (grep: pool, exact word, 15 times in 6 files)"),
+                ("source docs/pool.md:1 # Pool (grep: pool, exact word, 15 times in 6 files (documentation))"),
+                (
+                    "source README.md:3 A shop with a pool. (grep: pool, exact word, 15 times in 6 files "
+                    "(documentation))"
+                ),
+                ("source config.yml:1 # pool comment (grep: pool, exact word, 15 times in 6 files (built))"),
+                (
+                    "source tests/test_pool.py:1 from pool.pool import ConnectionPool (grep: pool, exact "
+                    "word, 15 times in 6 files (a test))"
+                ),
+                "references 'pool' → FileSearch none, 0 found (no such symbol)",
+                "find 'pool' → FileSearch moderate, 3 found (exact file name)",
+                "read 'pool' → FileContent weak, 3 found (a file name says nothing of what is in it)",
+                "grep 'pool' → FileSearch strong, 15 found (exact word, 15 times in 6 files)",
+                "read 'pool' → FileContent strong, 4 found (the best candidate has it)",
+            ],
+        ),
+        (
+            'Where is "connections"?',
+            [
+                "locate success medium by rules",
+                (
+                    "Confidence is medium because the FileContent evidence for 'connections' is only "
+                    "moderate (a later candidate has it) (2 of 2 that were needed are met)."
+                ),
+                "terms connections",
+                ("answer docs/pool.md:3 The pool lends connections. It closes idle ones after 30 seconds."),
+                (
+                    "source docs/pool.md:3 The pool lends connections. It closes idle ones after 30 "
+                    "seconds. (grep: connections, exact identifier, 3 times in 2 files (documentation))"
+                ),
+                (
+                    'source pool/pool.py:8 """Keeps connections open for those who come next.""" (grep: '
+                    "connections, exact identifier, 3 times in 2 files)"
+                ),
+                ("references 'connections' → FileSearch moderate, 3 found (named in text, neither defined nor used)"),
+                "read 'connections' → FileContent moderate, 1 found (a later candidate has it)",
+                "find 'connections' → FileSearch none, 0 found (no such file)",
+                ("grep 'connections' → FileSearch strong, 3 found (exact identifier, 3 times in 2 files)"),
+            ],
+        ),
+        (
+            "Who calls lend and close?",
+            [
+                "navigate success medium by rules",
+                (
+                    "Confidence is medium because the FileContent evidence for 'lend close' is only "
+                    "moderate (the best candidate has it, by its words alone: no model has read it) (2 "
+                    "of 2 that were needed are met)."
+                ),
+                "terms lend close",
+                "answer pool/pool.py:17 def lend(self, timeout):",
+                ("source pool/pool.py:17 def lend(self, timeout): (passages: lend close, all of it within 10 lines)"),
+                (
+                    "source docs/pool.md:3 The pool lends connections. It closes idle ones after 30 "
+                    "seconds. (passages: lend close, all of it within 10 lines (documentation))"
+                ),
+                "passages 'lend close' → FileSearch strong, 2 found (all of it within 10 lines)",
+                (
+                    "read 'lend close' → FileContent moderate, 1 found (the best candidate has it, by "
+                    "its words alone: no model has read it)"
+                ),
+            ],
+        ),
+        (
+            "Who uses LockError?",
+            [
+                "navigate success complete by rules",
+                (
+                    "Confidence is complete because all 2 that were needed are verified: read and grep "
+                    "agree on LockError in pool/pool.py."
+                ),
+                "terms LockError",
+                "answer pool/pool.py:19 raise LockError(timeout)",
+                ("source pool/pool.py:19 raise LockError(timeout) (references: call in ConnectionPool.lend)"),
+                (
+                    "source pool/pool.py:2 from redis.exceptions import LockError (references: import at "
+                    "the top of the file)"
+                ),
+                "references 'LockError' → FileSearch moderate, 2 found (1 use, 1 import)",
+                "read 'LockError' → FileContent strong, 1 found (the best candidate has it)",
+                "grep 'LockError' → FileSearch strong, 2 found (exact identifier, 2 times in 1 file)",
+                "planner → FileContent verified: read and grep agree on LockError in pool/pool.py",
+                "planner → FileSearch verified: read and grep agree on LockError in pool/pool.py",
+            ],
+        ),
+        (
+            "Who calls userSession?",
+            [
+                "navigate insufficient_evidence medium by rules",
+                (
+                    "No 'userSession' with enough evidence: defined here, but no use of it was found: "
+                    "exact identifier, 2 times in 1 file. Confidence is medium because the FileSearch "
+                    "evidence for 'userSession' is only moderate (1 use, 0 imports) (1 of 2 that were "
+                    "needed are met)."
+                ),
+                "terms userSession",
+                (
+                    "gap FileSearch userSession: has moderate, needs strong; defined here, but no use of "
+                    "it was found: exact identifier, 2 times in 1 file"
+                ),
+                "near web/types.ts:7 const user_session = userSession();",
+                (
+                    "probable web/types.ts:7 const user_session = userSession(); (defined here, but no "
+                    "use of it was found: exact identifier, 2 times in 1 file)"
+                ),
+                "references 'userSession' → FileSearch moderate, 2 found (1 use, 0 imports)",
+                (
+                    "read 'userSession' → FileContent moderate, 1 found (the best candidate has it, in "
+                    "one line that the search found, too)"
+                ),
+                (
+                    "grep 'userSession' → FileSearch moderate, 2 found (defined here, but no use of it "
+                    "was found: exact identifier, 2 times in 1 file)"
+                ),
+            ],
+        ),
+        (
+            "Who uses UserSession?",
+            [
+                "navigate insufficient_evidence medium by rules",
+                (
+                    "No 'UserSession' with enough evidence: defined here, but no use of it was found: "
+                    "exact identifier, 2 times in 1 file. Confidence is medium because the FileSearch "
+                    "evidence for 'UserSession' is only moderate (1 use, 0 imports) (1 of 2 that were "
+                    "needed are met)."
+                ),
+                "terms UserSession",
+                (
+                    "gap FileSearch UserSession: has moderate, needs strong; defined here, but no use of "
+                    "it was found: exact identifier, 2 times in 1 file"
+                ),
+                "near web/types.ts:4 function userSession(): UserSession {",
+                (
+                    "probable web/types.ts:4 function userSession(): UserSession { (defined here, but no "
+                    "use of it was found: exact identifier, 2 times in 1 file)"
+                ),
+                "references 'UserSession' → FileSearch moderate, 2 found (1 use, 0 imports)",
+                "read 'UserSession' → FileContent strong, 1 found (the best candidate has it)",
+                (
+                    "grep 'UserSession' → FileSearch moderate, 2 found (defined here, but no use of it "
+                    "was found: exact identifier, 2 times in 1 file)"
+                ),
+            ],
+        ),
+        (
+            "Where is ol.py?",
+            [
+                "locate insufficient_evidence none by rules",
+                (
+                    "No 'ol.py' with enough evidence: no such file. Confidence is none because there is "
+                    "no FileSearch evidence for 'ol.py'."
+                ),
+                "terms ol.py",
+                "gap FileSearch ol.py: has none, needs strong; no such file",
+                "gap FileContent ol.py: has none, needs moderate; ",
+                "near pool/pool.py:0 ",
+                "near vendor/lib.py:0 ",
+                "find 'ol.py' → FileSearch none, 0 found (no such file)",
+            ],
+        ),
+        (
+            "Where is typ.ts?",
+            [
+                "locate insufficient_evidence none by rules",
+                (
+                    "No 'typ.ts' with enough evidence: only single words of it in file names. Confidence "
+                    "is none because there is no FileContent evidence for 'typ.ts'."
+                ),
+                "terms typ.ts",
+                "gap FileSearch typ.ts: has weak, needs strong; only single words of it in file names",
+                "gap FileContent typ.ts: has none, needs moderate; ",
+                "near web/types.ts:0 ",
+                "near web/queue.js:1 export class Queue {",
+                "near pool/pool.py:7 class ConnectionPool:",
+                "probable web/types.ts:0  (only single words of it in file names)",
+                "find 'typ.ts' → FileSearch weak, 1 found (only single words of it in file names)",
+            ],
+        ),
+        (
+            "Where is the user session?",
+            [
+                "locate success complete by rules",
+                (
+                    "Confidence is complete because all 2 that were needed are verified: references and "
+                    "read agree on UserSession in web/types.ts."
+                ),
+                "terms user session",
+                "answer web/types.ts:1 interface UserSession {",
+                (
+                    "source web/types.ts:1 interface UserSession { (references: user session, exact "
+                    "symbol, 3 definitions, 2 uses)"
+                ),
+                ("references 'user session' → FileSearch strong, 5 found (exact symbol, 3 definitions, 2 uses)"),
+                "read 'user session' → FileContent strong, 1 found (the best candidate has it)",
+                ("planner → FileSearch verified: references and read agree on UserSession in web/types.ts"),
+                ("planner → FileContent verified: references and read agree on UserSession in web/types.ts"),
+            ],
+        ),
+        (
+            "Where is token refresh weekly?",
+            [
+                "locate success medium by rules",
+                (
+                    "Confidence is medium because the FileContent evidence for 'token refresh weekly' is "
+                    "only moderate (the best candidate has it, by its words alone: no model has read it) "
+                    "(2 of 2 that were needed are met)."
+                ),
+                "terms token refresh weekly",
+                "answer docs/setup.md:13 | token | refresh weekly |",
+                (
+                    "source docs/setup.md:13 | token | refresh weekly | (passages: token refresh weekly, "
+                    "all of it within 10 lines (documentation))"
+                ),
+                ("passages 'token refresh weekly' → FileSearch strong, 1 found (all of it within 10 lines)"),
+                (
+                    "read 'token refresh weekly' → FileContent moderate, 1 found (the best candidate has "
+                    "it, by its words alone: no model has read it)"
+                ),
+            ],
+        ),
+        (
+            "Where is the token zebra refresh?",
+            [
+                "locate insufficient_evidence none by rules",
+                (
+                    "No 'token zebra refresh' with enough evidence: without zebra. Confidence is none "
+                    "because there is no FileContent evidence for 'token zebra refresh'."
+                ),
+                "terms token zebra refresh",
+                "gap FileSearch token zebra refresh: has weak, needs strong; without zebra",
+                "gap FileContent token zebra refresh: has none, needs moderate; ",
+                "near docs/setup.md:13 | token | refresh weekly |",
+                "near CHANGELOG.md:3 - Added zebra striping.",
+                "probable docs/setup.md:13 | token | refresh weekly | (without zebra)",
+                "passages 'token zebra refresh' → FileSearch weak, 2 found (without zebra)",
+            ],
+        ),
+        (
+            "Where is binary signed with the missing key?",
+            [
+                "locate insufficient_evidence none by rules",
+                (
+                    "No 'binary signed missing key' with enough evidence: without missing. Confidence is "
+                    "none because there is no FileContent evidence for 'binary signed missing key'."
+                ),
+                "terms binary signed missing key",
+                "gap FileSearch binary signed missing key: has weak, needs strong; without missing",
+                "gap FileContent binary signed missing key: has none, needs moderate; ",
+                "near docs/setup.md:16 2. sign binary",
+                "near web/types.ts:1 interface UserSession {",
+                "probable docs/setup.md:16 2. sign binary (without missing)",
+                "passages 'binary signed missing key' → FileSearch weak, 3 found (without missing)",
+            ],
+        ),
+        (
+            "Is it dirty?",
+            [
+                "locate insufficient_evidence none by rules",
+                (
+                    "No 'dirty' with enough evidence: no match. Confidence is none because there is no "
+                    "FileSearch evidence for 'dirty'."
+                ),
+                "terms dirty",
+                "gap FileSearch dirty: has none, needs strong; no match",
+                "gap FileContent dirty: has none, needs moderate; ",
+                "references 'dirty' → FileSearch none, 0 found (no such symbol)",
+                "find 'dirty' → FileSearch none, 0 found (no such file)",
+                "grep 'dirty' → FileSearch none, 0 found (no match)",
+            ],
+        ),
+        (
+            "How many retries?",
+            [
+                "locate success high by rules",
+                (
+                    "Confidence is high because the FileSearch evidence for 'retries' is strong (exact "
+                    "word, 4 times in 2 files) (2 of 2 that were needed are met)."
+                ),
+                "terms retries",
+                "answer pool/retry_budget.py:4 def spend(retry):",
+                ("source pool/retry_budget.py:4 def spend(retry): (grep: retries, exact word, 4 times in 2 files)"),
+                (
+                    "source docs/pool.md:5 ## Retry budget (grep: retries, exact word, 4 times in 2 "
+                    "files (documentation))"
+                ),
+                "references 'retries' → FileSearch none, 0 found (no such symbol)",
+                "find 'retries' → FileSearch weak, 1 found (only single words of it in file names)",
+                "grep 'retries' → FileSearch strong, 4 found (exact word, 4 times in 2 files)",
+                "read 'retries' → FileContent strong, 2 found (the best candidate has it)",
+            ],
+        ),
+        (
+            "Where is ConnectionPool tested?",
+            [
+                "locate insufficient_evidence medium by rules",
+                (
+                    "No 'ConnectionPool tested' with enough evidence: all of it, but only in a test or "
+                    "in vendored code. Confidence is medium because the FileSearch evidence for "
+                    "'ConnectionPool tested' is only moderate (all of it, but only in a test or in "
+                    "vendored code) (1 of 2 that were needed are met)."
+                ),
+                "terms ConnectionPool tested",
+                (
+                    "gap FileSearch ConnectionPool tested: has moderate, needs strong; all of it, but "
+                    "only in a test or in vendored code"
+                ),
+                "near pool/pool.py:7 class ConnectionPool:",
+                "near tests/test_pool.py:5 replay_journal = ConnectionPool()",
+                "near pool/uses.py:5 pool = ConnectionPool()",
+                ("near docs/pool.md:3 The pool lends connections. It closes idle ones after 30 seconds."),
+                "near config.yml:1 # pool comment",
+                ("probable pool/pool.py:7 class ConnectionPool: (all of it, but only in a test or in vendored code)"),
+                (
+                    "passages 'ConnectionPool tested' → FileSearch moderate, 2 found (all of it, but "
+                    "only in a test or in vendored code)"
+                ),
+                (
+                    "read 'ConnectionPool tested' → FileContent moderate, 1 found (the best candidate "
+                    "has it, by its words alone: no model has read it)"
+                ),
+            ],
+        ),
+        (
+            "Where is pool.md?",
+            [
+                "locate success complete by rules",
+                (
+                    "Confidence is complete because all 2 that were needed are verified: find and read "
+                    "agree on docs/pool.md."
+                ),
+                "terms pool.md",
+                ("answer docs/pool.md:0 The pool lends connections. It closes idle ones after 30 seconds."),
+                (
+                    "source docs/pool.md:0 The pool lends connections. It closes idle ones after 30 "
+                    "seconds. (find: pool.md, exact file name (documentation))"
+                ),
+                "find 'pool.md' → FileSearch strong, 1 found (exact file name)",
+                "read 'pool.md' → FileContent strong, 1 found (the best candidate has it)",
+                "planner → FileSearch verified: find and read agree on docs/pool.md",
+                "planner → FileContent verified: find and read agree on docs/pool.md",
+            ],
+        ),
+        (
+            "Which document mentions refunds?",
+            [
+                "locate insufficient_evidence none by rules",
+                (
+                    "No 'mentions refunds' with enough evidence: without mentions. Confidence is none "
+                    "because there is no FileContent evidence for 'mentions refunds'."
+                ),
+                "terms mentions refunds",
+                "gap FileSearch mentions refunds: has weak, needs strong; without mentions",
+                "gap FileContent mentions refunds: has none, needs moderate; ",
+                "near docs/refunds.md:3 Refunds are approved by the finance team within two days.",
+                "passages 'mentions refunds' → FileSearch weak, 2 found (without mentions)",
             ],
         ),
     ]
@@ -644,8 +1023,8 @@ def test_a_question_is_answered_by_rules_or_says_what_is_missing(root: Path) -> 
                 "near pool/pool.py:7 class ConnectionPool:",
                 "near pool/uses.py:5 pool = ConnectionPool()",
                 ("near docs/pool.md:3 The pool lends connections. It closes idle ones after 30 seconds."),
+                "near web/types.ts:9 export const limits = { 'user-limit': 3 };",
                 "near config.yml:1 # pool comment",
-                "near README.md:3 A shop with a pool.",
                 "probable pool/pool.py:7 class ConnectionPool: (no match)",
                 "references 'throttle' → FileSearch none, 0 found (no such symbol)",
                 "find 'throttle' → FileSearch none, 0 found (no such file)",
@@ -847,8 +1226,8 @@ def test_what_a_model_quotes_is_verified_and_graded(root: Path) -> None:
                 "answer pool/pool.py:14 One by one.",
                 "source pool/pool.py:14 for one in self.idle: (read: One by one.)",
                 (
-                    "tree scan 'project' → Discovery strong, 7 found (python project; 6 source files; 1 "
-                    "test file; Python 6, JavaScript 1)"
+                    "tree scan 'project' → Discovery strong, 8 found (python project; 7 source files; 1 "
+                    "test file; Python 6, JavaScript 1, TypeScript 1)"
                 ),
                 "manifest scan 'project' → Discovery none, 0 found (no project manifest in the root)",
                 ("passages 'idle connections closed' → FileSearch strong, 3 found (all of it within 10 lines)"),
@@ -892,8 +1271,8 @@ def test_what_a_model_quotes_is_verified_and_graded(root: Path) -> None:
                     "seconds. (read: After 30 s.)"
                 ),
                 (
-                    "tree scan 'project' → Discovery strong, 7 found (python project; 6 source files; 1 "
-                    "test file; Python 6, JavaScript 1)"
+                    "tree scan 'project' → Discovery strong, 8 found (python project; 7 source files; 1 "
+                    "test file; Python 6, JavaScript 1, TypeScript 1)"
                 ),
                 "manifest scan 'project' → Discovery none, 0 found (no project manifest in the root)",
                 ("passages 'idle connections closed' → FileSearch strong, 3 found (all of it within 10 lines)"),
@@ -934,16 +1313,16 @@ def test_what_a_model_quotes_is_verified_and_graded(root: Path) -> None:
                 ),
                 "near pool/pool.py:13 # Idle connections are closed when the pool is full.",
                 ("near docs/pool.md:3 The pool lends connections. It closes idle ones after 30 seconds."),
+                "near docs/setup.md:22 closing words",
                 "near pool/uses.py:13 return [ConnectionPool(), ConnectionPool(), ConnectionPool()]",
                 "near CHANGELOG.md:3 - Added zebra striping.",
-                "near app.log:1 ConnectionPool failed",
                 (
                     "probable pool/pool.py:13 # Idle connections are closed when the pool is full. (a "
                     "model read the passages that were found, and none of them answers)"
                 ),
                 (
-                    "tree scan 'project' → Discovery strong, 7 found (python project; 6 source files; 1 "
-                    "test file; Python 6, JavaScript 1)"
+                    "tree scan 'project' → Discovery strong, 8 found (python project; 7 source files; 1 "
+                    "test file; Python 6, JavaScript 1, TypeScript 1)"
                 ),
                 "manifest scan 'project' → Discovery none, 0 found (no project manifest in the root)",
                 ("passages 'idle connections closed' → FileSearch strong, 3 found (all of it within 10 lines)"),
@@ -974,16 +1353,16 @@ def test_what_a_model_quotes_is_verified_and_graded(root: Path) -> None:
                 ),
                 "near pool/pool.py:20 return self.close_idle()",
                 ("near docs/pool.md:3 The pool lends connections. It closes idle ones after 30 seconds."),
+                "near docs/setup.md:22 closing words",
                 "near pool/uses.py:13 return [ConnectionPool(), ConnectionPool(), ConnectionPool()]",
                 "near app.log:1 ConnectionPool failed",
-                "near tests/test_pool.py:1 from pool.pool import ConnectionPool",
                 (
                     "probable pool/pool.py:20 return self.close_idle() (a model read the passages that "
                     "were found, and none of them answers)"
                 ),
                 (
-                    "tree scan 'project' → Discovery strong, 7 found (python project; 6 source files; 1 "
-                    "test file; Python 6, JavaScript 1)"
+                    "tree scan 'project' → Discovery strong, 8 found (python project; 7 source files; 1 "
+                    "test file; Python 6, JavaScript 1, TypeScript 1)"
                 ),
                 "manifest scan 'project' → Discovery none, 0 found (no project manifest in the root)",
                 ("passages 'idle connections closed' → FileSearch strong, 3 found (all of it within 10 lines)"),
@@ -1015,9 +1394,9 @@ def test_what_a_model_quotes_is_verified_and_graded(root: Path) -> None:
                 ),
                 "near pool/pool.py:12 def close_idle(self):",
                 ("near docs/pool.md:3 The pool lends connections. It closes idle ones after 30 seconds."),
+                "near docs/setup.md:22 closing words",
                 "near pool/uses.py:13 return [ConnectionPool(), ConnectionPool(), ConnectionPool()]",
                 "near app.log:1 ConnectionPool failed",
-                "near tests/test_pool.py:1 from pool.pool import ConnectionPool",
                 (
                     "probable pool/pool.py:12 def close_idle(self): (found, and not read: a question of "
                     "how or why needs a model (knowbound model))"
@@ -1029,8 +1408,8 @@ def test_what_a_model_quotes_is_verified_and_graded(root: Path) -> None:
                     "question of how or why needs a model (knowbound model))"
                 ),
                 (
-                    "tree scan 'project' → Discovery strong, 7 found (python project; 6 source files; 1 "
-                    "test file; Python 6, JavaScript 1)"
+                    "tree scan 'project' → Discovery strong, 8 found (python project; 7 source files; 1 "
+                    "test file; Python 6, JavaScript 1, TypeScript 1)"
                 ),
                 ("references 'close_idle' → FileSearch strong, 2 found (exact symbol, 1 definition, 1 use)"),
             ],
@@ -1053,9 +1432,9 @@ def test_what_a_model_quotes_is_verified_and_graded(root: Path) -> None:
                 ),
                 "near pool/pool.py:12 def close_idle(self):",
                 ("near docs/pool.md:3 The pool lends connections. It closes idle ones after 30 seconds."),
+                "near docs/setup.md:22 closing words",
                 "near pool/uses.py:13 return [ConnectionPool(), ConnectionPool(), ConnectionPool()]",
                 "near app.log:1 ConnectionPool failed",
-                "near tests/test_pool.py:1 from pool.pool import ConnectionPool",
                 (
                     "probable pool/pool.py:12 def close_idle(self): (found, and not read: a question of "
                     "how or why needs a model (knowbound model))"
@@ -1067,8 +1446,8 @@ def test_what_a_model_quotes_is_verified_and_graded(root: Path) -> None:
                     "question of how or why needs a model (knowbound model))"
                 ),
                 (
-                    "tree scan 'project' → Discovery strong, 7 found (python project; 6 source files; 1 "
-                    "test file; Python 6, JavaScript 1)"
+                    "tree scan 'project' → Discovery strong, 8 found (python project; 7 source files; 1 "
+                    "test file; Python 6, JavaScript 1, TypeScript 1)"
                 ),
                 ("references 'close_idle' → FileSearch strong, 2 found (exact symbol, 1 definition, 1 use)"),
             ],
@@ -1091,9 +1470,9 @@ def test_what_a_model_quotes_is_verified_and_graded(root: Path) -> None:
                 ),
                 "near pool/pool.py:13 # Idle connections are closed when the pool is full.",
                 ("near docs/pool.md:3 The pool lends connections. It closes idle ones after 30 seconds."),
+                "near docs/setup.md:22 closing words",
                 "near pool/uses.py:13 return [ConnectionPool(), ConnectionPool(), ConnectionPool()]",
                 "near app.log:1 ConnectionPool failed",
-                "near tests/test_pool.py:1 from pool.pool import ConnectionPool",
                 (
                     "probable pool/pool.py:13 # Idle connections are closed when the pool is full. "
                     "(found, and not read: a question of how or why needs a model (knowbound model))"
@@ -1105,8 +1484,8 @@ def test_what_a_model_quotes_is_verified_and_graded(root: Path) -> None:
                     "question of how or why needs a model (knowbound model))"
                 ),
                 (
-                    "tree scan 'project' → Discovery strong, 7 found (python project; 6 source files; 1 "
-                    "test file; Python 6, JavaScript 1)"
+                    "tree scan 'project' → Discovery strong, 8 found (python project; 7 source files; 1 "
+                    "test file; Python 6, JavaScript 1, TypeScript 1)"
                 ),
             ],
         ),
@@ -1220,16 +1599,19 @@ def test_what_a_model_quotes_is_verified_and_graded(root: Path) -> None:
             [
                 "explain success high by rules",
                 (
-                    "Confidence is high because the Discovery evidence is strong (python project; 6 "
-                    "source files; 1 test file; Python 6, JavaScript 1)."
+                    "Confidence is high because the Discovery evidence is strong (python project; 7 "
+                    "source files; 1 test file; Python 6, JavaScript 1, TypeScript 1)."
                 ),
                 "terms good",
-                "answer .:0 Python project; 6 source files; 1 test file; Python 6, JavaScript 1",
-                ("source .:0  (tree scan: python project; 6 source files; 1 test file; Python 6, JavaScript 1)"),
+                ("answer .:0 Python project; 7 source files; 1 test file; Python 6, JavaScript 1, TypeScript 1"),
+                (
+                    "source .:0  (tree scan: python project; 7 source files; 1 test file; Python 6, "
+                    "JavaScript 1, TypeScript 1)"
+                ),
                 "note The model gave no plan: rules alone answered.",
                 (
-                    "tree scan 'project' → Discovery strong, 7 found (python project; 6 source files; 1 "
-                    "test file; Python 6, JavaScript 1)"
+                    "tree scan 'project' → Discovery strong, 8 found (python project; 7 source files; 1 "
+                    "test file; Python 6, JavaScript 1, TypeScript 1)"
                 ),
                 "manifest scan 'project' → Discovery none, 0 found (no project manifest in the root)",
             ],
@@ -1250,8 +1632,8 @@ def test_what_a_model_quotes_is_verified_and_graded(root: Path) -> None:
                 "answer README.md:3 A shop.",
                 "source README.md:3 A shop with a pool. (read: A shop.)",
                 (
-                    "tree scan 'project' → Discovery strong, 7 found (python project; 6 source files; 1 "
-                    "test file; Python 6, JavaScript 1)"
+                    "tree scan 'project' → Discovery strong, 8 found (python project; 7 source files; 1 "
+                    "test file; Python 6, JavaScript 1, TypeScript 1)"
                 ),
                 "manifest scan 'project' → Discovery none, 0 found (no project manifest in the root)",
                 "passages 'shop described' → FileSearch weak, 1 found (without described)",
@@ -1298,17 +1680,22 @@ def test_what_a_model_quotes_is_verified_and_graded(root: Path) -> None:
                 "    size = LIMIT",
                 "",
                 "",
-                "[5] pool/uses.py:11-13 (_main)",
+                "[5] docs/setup.md:21-23 (Deep)",
+                "### Deep",
+                "closing words",
+                "",
+                "",
+                "[6] pool/uses.py:11-13 (_main)",
                 "def _main():",
                 '    print("Pool is full, try again")',
                 "    return [ConnectionPool(), ConnectionPool(), ConnectionPool()]",
                 "",
-                "[6] pool/uses.py:1-3",
+                "[7] pool/uses.py:1-3",
                 "from pool.pool import ConnectionPool",
                 "",
                 "",
                 "",
-                "[7] pool/uses.py:4-8 (serve)",
+                "[8] pool/uses.py:4-8 (serve)",
                 "def serve():",
                 "    pool = ConnectionPool()",
                 "    pool.lend(3)",
@@ -1346,55 +1733,59 @@ def test_what_a_model_quotes_is_verified_and_graded(root: Path) -> None:
                 "            raise LockError(timeout)",
                 "        return self.close_idle()",
                 "",
-                "[4] pool/pool.py:12-15 (close_idle)",
+                "[4] web/types.ts:9-10",
+                "export const limits = { 'user-limit': 3 };",
+                "",
+                "",
+                "[5] pool/pool.py:12-15 (close_idle)",
                 "    def close_idle(self):",
                 "        # Idle connections are closed when the pool is full.",
                 "        for one in self.idle:",
                 "            one.close()",
                 "",
-                "[5] config.yml:1-5",
+                "[6] config.yml:1-5",
                 "# pool comment",
                 "pool:",
                 "  max_size: 5",
                 "  wait: 2",
                 "",
                 "",
-                "[6] pool/uses.py:4-8 (serve)",
+                "[7] pool/uses.py:4-8 (serve)",
                 "def serve():",
                 "    pool = ConnectionPool()",
                 "    pool.lend(3)",
                 "    pool.lend(4)",
                 "    return pool",
                 "",
-                "[7] docs/pool.md:1-4 (Pool)",
+                "[8] docs/pool.md:1-4 (Pool)",
                 "# Pool",
                 "",
                 "The pool lends connections. It closes idle ones after 30 seconds.",
                 "",
                 "",
-                "[8] pool/uses.py:11-13 (_main)",
+                "[9] pool/uses.py:11-13 (_main)",
                 "def _main():",
                 '    print("Pool is full, try again")',
                 "    return [ConnectionPool(), ConnectionPool(), ConnectionPool()]",
                 "",
-                "[9] pool/uses.py:1-3",
+                "[10] pool/uses.py:1-3",
                 "from pool.pool import ConnectionPool",
                 "",
                 "",
                 "",
-                "[10] docs/pool.md:10-13 (Plans)",
+                "[11] docs/pool.md:10-13 (Plans)",
                 "## Plans",
                 "",
                 "TODO: write down the plan.",
                 "",
                 "",
-                "[11] README.md:1-4 (Shop)",
+                "[12] README.md:1-4 (Shop)",
                 "# Shop",
                 "",
                 "A shop with a pool.",
                 "",
                 "",
-                "[12] docs/pool.md:5-9 (Retry budget)",
+                "[13] docs/pool.md:5-9 (Retry budget)",
                 "## Retry budget",
                 "",
                 "- A retry costs one of five.",
@@ -1422,7 +1813,35 @@ def test_what_a_model_quotes_is_verified_and_graded(root: Path) -> None:
         (
             "What is a shop?",
             ["nothing_here"],
-            ["[1] README.md:1-4", "# Shop", "", "A shop with a pool.", ""],
+            [
+                "[1] README.md:1-4",
+                "# Shop",
+                "",
+                "A shop with a pool.",
+                "",
+                "",
+                "[2] docs/setup.md:1-20 (Setup)",
+                "# Setup",
+                "",
+                "Run the install step:",
+                "",
+                "```sh",
+                "make install wheel",
+                "",
+                "start server",
+                "```",
+                "",
+                "| option | meaning |",
+                "| --- | --- |",
+                "| token | refresh weekly |",
+                "",
+                "1. clone tree",
+                "2. sign binary",
+                "   with key",
+                "",
+                "first plain words",
+                "second line here",
+            ],
             ["shop: 2 found, strong", "nothing_here: 0 found, none"],
         ),
     ],
@@ -1441,12 +1860,12 @@ def test_a_plan_is_made_from_the_question_and_what_the_project_consists_of(root:
     investigate("How are idle connections closed?", root, asker=script, producers=TOOLS)
     assert script.materials[0]["question"] == "How are idle connections closed?"
     assert script.materials[0]["project"].split("\n") == [
-        "15 files; Python 7, JavaScript 1",
-        "docs/ 2",
+        "17 files; Python 7, JavaScript 1, TypeScript 1",
+        "docs/ 3",
         "pool/ 5",
         "tests/ 1",
         "vendor/ 1",
-        "web/ 1",
+        "web/ 2",
         "CHANGELOG.md",
         "README.md",
         "app.log",

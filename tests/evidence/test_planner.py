@@ -136,3 +136,62 @@ def test_a_disputed_class_is_never_more_than_moderate() -> None:
     viewed = Evidence(ci, "gh run view", "", "", Quality.MODERATE, Strength.LOW, disputes=True)
     assert {entry.quality for entry in entries_that_count([listed, viewed])} == {Quality.MODERATE}
     assert entries_that_count([listed]) == [listed]
+
+
+def test_what_another_collecting_brought_follows_with_its_numbers() -> None:
+    def entry(tool: str, *cites: int) -> Evidence:
+        return Evidence(_SEARCH, tool, "x", "x", Quality.STRONG, Strength.LOW, cites=cites)
+
+    first, second = Collected(), Collected()
+    first.add(entry("a"), None)
+    second.add(entry("b"), None)
+    second.add(entry("c", 0), None)
+    second.stop("the time is over")
+    first.join(second)
+    assert [(one.tool, one.cites) for one in first.entries] == [("a", ()), ("b", ()), ("c", (1,))]
+    assert (len(first.producers), first.trail, first.stopped) == (3, ["stopped: the time is over"], "the time is over")
+    second.stopped = "later"
+    first.join(second)
+    assert first.stopped == "the time is over"
+
+
+def test_a_search_goes_on_until_a_tool_finds_exactly_the_term(tmp_path: Path) -> None:
+    weak, good = Fake("weak", _SEARCH, Quality.MODERATE, suits=9), Fake("good", _SEARCH, Quality.STRONG, suits=5)
+    worse, never = Fake("worse", _SEARCH, Quality.WEAK, suits=1), Fake("never", _SEARCH, Quality.STRONG, suits=0)
+    reader = Fake("read", _CONTENT, Quality.STRONG, suits=9)
+    terms = [Term(text, TermKind.IDENTIFIER, (text,)) for text in ("x", "y")]
+    tools = [never, worse, good, reader, weak]
+    plan = Plan("?", Intent.LOCATE, ())
+    found = search(terms, plan, tools, Context(tmp_path), 40)
+    assert [(one.tool, one.target) for one in found.entries] == [
+        ("weak", "x"),
+        ("good", "x"),
+        ("weak", "y"),
+        ("good", "y"),
+    ]
+    assert [one.tool for one in search(terms, plan, tools, Context(tmp_path), 3).entries] == ["weak", "good", "weak"]
+    assert search(terms, plan, tools, Context(tmp_path), 3).stopped == "3 calls were made"
+    late = search(terms, plan, tools, Context(tmp_path, deadline=0.0), 40)
+    assert (late.entries, late.stopped) == ([], "the time is over")
+    equal = search(
+        terms[:1], plan, [Fake("one", _SEARCH, Quality.WEAK), Fake("two", _SEARCH, Quality.WEAK)], Context(tmp_path), 9
+    )
+    assert [one.tool for one in equal.entries] == ["one", "two"]
+
+
+def test_a_read_counts_where_the_best_search_found_its_file() -> None:
+    def entry(cls: EvidenceClass, quality: Quality, *paths: str, disputes: bool = False, target: str = "x") -> Evidence:
+        places = tuple(Place(path) for path in paths)
+        return Evidence(cls, "t", "x", target, quality, Strength.LOW, places, disputes=disputes)
+
+    best, weaker = entry(_SEARCH, Quality.STRONG, "a"), entry(_SEARCH, Quality.WEAK, "b")
+    here, there = entry(_CONTENT, Quality.STRONG, "a", "c"), entry(_CONTENT, Quality.STRONG, "b")
+    nowhere, other = entry(_CONTENT, Quality.NONE), entry(_CONTENT, Quality.STRONG, "b", target="y")
+    assert entries_that_count([best, weaker, here, there, nowhere, other]) == [best, weaker, here, nowhere, other]
+    disputing = entry(EvidenceClass.CI_WORKFLOW, Quality.WEAK, disputes=True)
+    strong, moderate = (
+        entry(EvidenceClass.CI_WORKFLOW, Quality.STRONG),
+        entry(EvidenceClass.CI_WORKFLOW, Quality.MODERATE),
+    )
+    counted = entries_that_count([disputing, strong, moderate, best])
+    assert [one.quality for one in counted] == [Quality.WEAK, Quality.MODERATE, Quality.MODERATE, Quality.STRONG]

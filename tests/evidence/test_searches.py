@@ -473,7 +473,10 @@ def test_text_are_searched_and_graded(root: Path) -> None:
                 "pool/pool.py:20 close_idle",
             ],
         ),
-        ("Who calls nobody_here?", ["suits 6", "grep none: 0 found, 0 exact; no match"]),
+        (
+            "Who calls nobody_here?",
+            ["suits 6", "grep weak: 1 found, 0 exact; only single words of it", "docs/setup.md:0"],
+        ),
         (
             "Who calls serve?",
             ["suits 6", "grep strong: 1 found, 1 exact; exact word, 1 time in 1 file", "pool/uses.py:4"],
@@ -556,6 +559,157 @@ def test_text_are_searched_and_graded(root: Path) -> None:
             ],
         ),
         ("Find parse", ["suits 6", "grep strong: 1 found, 1 exact; exact word, 1 time in 1 file", "pool/options.py:1"]),
+        ("Where does make install the wheel?", ["suits 0"]),
+        ("Where is wheel server started with make?", ["suits 0"]),
+        ("Where is token refresh weekly?", ["suits 0"]),
+        ("Where is the token and option meaning?", ["suits 0"]),
+        ("Where is binary signed with key?", ["suits 0"]),
+        ("Where is clone signed key?", ["suits 0"]),
+        ("Where are first plain second words?", ["suits 0"]),
+        ("Where are second closing words?", ["suits 0"]),
+        (
+            "Where is the user session?",
+            [
+                "suits 6",
+                "grep strong: 5 found, 5 exact, phrase; exact phrase, 5 times in 1 file",
+                "web/types.ts:1 user session",
+                "web/types.ts:4 user session",
+                "web/types.ts:4 user session",
+                "web/types.ts:7 user session",
+                "web/types.ts:7 user session",
+            ],
+        ),
+        (
+            "Who uses the user session?",
+            [
+                "suits 6",
+                "grep strong: 5 found, 5 exact, phrase; exact phrase, 5 times in 1 file",
+                "web/types.ts:1 user session",
+                "web/types.ts:4 user session",
+                "web/types.ts:4 user session",
+                "web/types.ts:7 user session",
+                "web/types.ts:7 user session",
+            ],
+        ),
+        (
+            "Where is UserSession?",
+            [
+                "suits 6",
+                "grep strong: 2 found, 2 exact, phrase; exact identifier, 2 times in 1 file",
+                "web/types.ts:1 UserSession",
+                "web/types.ts:4 UserSession",
+            ],
+        ),
+        (
+            "Who calls userSession?",
+            [
+                "suits 6",
+                (
+                    "grep moderate: 2 found, 2 exact, phrase; defined here, but no use of it was found: "
+                    "exact identifier, 2 times in 1 file"
+                ),
+                "web/types.ts:4 userSession",
+                "web/types.ts:7 userSession",
+            ],
+        ),
+        (
+            "Where is user_session?",
+            [
+                "suits 6",
+                "grep strong: 1 found, 1 exact, phrase; exact identifier, 1 time in 1 file",
+                "web/types.ts:7 user_session",
+            ],
+        ),
+        (
+            "Where is `_Hidden`?",
+            ["suits 6", "grep strong: 1 found, 1 exact; exact identifier, 1 time in 1 file", "web/types.ts:8 _Hidden"],
+        ),
+        ("Where is _Hiden?", ["suits 6", "grep none: 0 found, 0 exact; no match"]),
+        (
+            "Where is the user limit?",
+            [
+                "suits 6",
+                "grep strong: 1 found, 1 exact, phrase; exact phrase, 1 time in 1 file",
+                "web/types.ts:9 user limit",
+            ],
+        ),
+        ("Where is UserSesion?", ["suits 6", "grep weak: 1 found, 0 exact; only single words of it", "web/types.ts:0"]),
+        (
+            "Where is the UserSessionn type?",
+            ["suits 6", "grep weak: 1 found, 0 exact; only single words of it", "web/types.ts:0"],
+        ),
+        (
+            "Who uses LockError?",
+            [
+                "suits 6",
+                "grep strong: 2 found, 2 exact, phrase; exact identifier, 2 times in 1 file",
+                "pool/pool.py:2 LockError",
+                "pool/pool.py:19 LockError",
+            ],
+        ),
+        (
+            "Where is session?",
+            ["suits 6", "grep moderate: 1 found, 0 exact; only as part of longer words", "web/types.ts:7"],
+        ),
+        (
+            "Where is Session?",
+            [
+                "suits 6",
+                "grep moderate: 4 found, 0 exact; only as part of longer words",
+                "web/types.ts:1 Session",
+                "web/types.ts:4 Session",
+                "web/types.ts:4 Session",
+                "web/types.ts:7 Session",
+            ],
+        ),
+        (
+            "Where is `pool.pool`?",
+            [
+                "suits 6",
+                "grep strong: 2 found, 2 exact, phrase; exact identifier, 2 times in 2 files",
+                "pool/uses.py:1 pool.pool",
+                "tests/test_pool.py:1 pool.pool",
+            ],
+        ),
+        ("Where is types.ts?", ["suits 0"]),
+        ("Where is web?", ["suits 6", "grep none: 0 found, 0 exact; no match"]),
+        ("Where is index.ts?", ["suits 0"]),
+        (
+            "Where is `limits`?",
+            ["suits 6", "grep strong: 1 found, 1 exact; exact identifier, 1 time in 1 file", "web/types.ts:9 limits"],
+        ),
+        (
+            'Where is "user-limit"?',
+            [
+                "suits 9",
+                "grep strong: 1 found, 1 exact, phrase; exact text, 1 time in 1 file",
+                "web/types.ts:9 user-limit",
+            ],
+        ),
+        (
+            "Where is lends?",
+            [
+                "suits 6",
+                "grep strong: 4 found, 4 exact; exact word, 4 times in 3 files",
+                "pool/pool.py:17",
+                "pool/uses.py:6",
+                "pool/uses.py:7",
+                "docs/pool.md:3",
+            ],
+        ),
+        (
+            "Where is a pool lent?",
+            [
+                "suits 6",
+                "grep weak: 15 found, 0 exact; only single words of it",
+                "pool/uses.py:0",
+                "pool/pool.py:0",
+                "config.yml:0",
+                "docs/pool.md:0",
+                "README.md:0",
+                "tests/test_pool.py:0",
+            ],
+        ),
     ]
     for question, evidence in cases:
         if evidence == ["suits 0"]:
@@ -766,6 +920,50 @@ def test_file_names_are_searched_and_graded(root: Path) -> None:
         ("Where is push?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
         ("Where is push defined?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
         ("Find parse", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
+        ("Where does make install the wheel?", ["suits 0"]),
+        ("Where is wheel server started with make?", ["suits 0"]),
+        ("Where is token refresh weekly?", ["suits 0"]),
+        ("Where is the token and option meaning?", ["suits 0"]),
+        ("Where is binary signed with key?", ["suits 0"]),
+        ("Where is clone signed key?", ["suits 0"]),
+        ("Where are first plain second words?", ["suits 0"]),
+        ("Where are second closing words?", ["suits 0"]),
+        ("Where is the user session?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
+        ("Who uses the user session?", ["suits 0"]),
+        ("Where is UserSession?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
+        ("Who calls userSession?", ["suits 0"]),
+        ("Where is user_session?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
+        ("Where is `_Hidden`?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
+        ("Where is _Hiden?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
+        ("Where is the user limit?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
+        ("Where is UserSesion?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
+        ("Where is the UserSessionn type?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
+        ("Who uses LockError?", ["suits 0"]),
+        ("Where is session?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
+        ("Where is Session?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
+        (
+            "Where is `pool.pool`?",
+            ["suits 7", "find moderate: 1 found, 1 exact, phrase; exact file name", "pool/pool.py:0 pool.py"],
+        ),
+        (
+            "Where is types.ts?",
+            ["suits 9", "find strong: 1 found, 1 exact, phrase; exact file name", "web/types.ts:0 types.ts"],
+        ),
+        ("Where is web?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
+        ("Where is index.ts?", ["suits 9", "find none: 0 found, 0 exact; no such file"]),
+        ("Where is `limits`?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
+        ('Where is "user-limit"?', ["suits 0"]),
+        ("Where is lends?", ["suits 7", "find none: 0 found, 0 exact; no such file"]),
+        (
+            "Where is a pool lent?",
+            [
+                "suits 7",
+                "find weak: 3 found, 0 exact; only single words of it in file names",
+                "docs/pool.md:0 pool.md",
+                "pool/pool.py:0 pool.py",
+                "tests/test_pool.py:0 test_pool.py",
+            ],
+        ),
     ]
     for question, evidence in cases:
         if evidence == ["suits 0"]:
@@ -1098,6 +1296,145 @@ def test_symbols_are_searched_and_graded(root: Path) -> None:
                 "pool/options.py:1 parse",
             ],
         ),
+        ("Where does make install the wheel?", ["suits 0"]),
+        ("Where is wheel server started with make?", ["suits 0"]),
+        ("Where is token refresh weekly?", ["suits 0"]),
+        ("Where is the token and option meaning?", ["suits 0"]),
+        ("Where is binary signed with key?", ["suits 0"]),
+        ("Where is clone signed key?", ["suits 0"]),
+        ("Where are first plain second words?", ["suits 0"]),
+        ("Where are second closing words?", ["suits 0"]),
+        (
+            "Where is the user session?",
+            [
+                "suits 9",
+                "references strong: 5 found, 5 exact, phrase; exact symbol, 3 definitions, 2 uses",
+                "web/types.ts:1 UserSession",
+                "web/types.ts:4 userSession",
+                "web/types.ts:7 user_session",
+                "web/types.ts:7 UserSession",
+            ],
+        ),
+        (
+            "Who uses the user session?",
+            [
+                "suits 9",
+                "references moderate: 5 found, 5 exact, phrase; 2 uses, 0 imports",
+                "web/types.ts:7 UserSession",
+                "web/types.ts:4 UserSession",
+                "web/types.ts:1 UserSession",
+                "web/types.ts:4 userSession",
+                "web/types.ts:7 user_session",
+            ],
+        ),
+        (
+            "Where is UserSession?",
+            [
+                "suits 9",
+                "references strong: 2 found, 2 exact, phrase; exact symbol, 1 definition, 1 use",
+                "web/types.ts:1 UserSession",
+                "web/types.ts:4 UserSession",
+            ],
+        ),
+        (
+            "Who calls userSession?",
+            [
+                "suits 9",
+                "references moderate: 2 found, 2 exact, phrase; 1 use, 0 imports",
+                "web/types.ts:7 userSession",
+                "web/types.ts:4 userSession",
+            ],
+        ),
+        (
+            "Where is user_session?",
+            [
+                "suits 9",
+                "references strong: 1 found, 1 exact, phrase; exact symbol, 1 definition, 0 uses",
+                "web/types.ts:7 user_session",
+            ],
+        ),
+        (
+            "Where is `_Hidden`?",
+            [
+                "suits 9",
+                "references strong: 1 found, 1 exact; exact symbol, 1 definition, 0 uses",
+                "web/types.ts:8 _Hidden",
+            ],
+        ),
+        ("Where is _Hiden?", ["suits 9", "references none: 0 found, 0 exact; no such symbol"]),
+        ("Where is the user limit?", ["suits 9", "references none: 0 found, 0 exact; no such symbol"]),
+        (
+            "Where is UserSesion?",
+            [
+                "suits 9",
+                (
+                    "references moderate: 2 found, 2 exact, phrase; exact symbol, 1 definition, 1 use. "
+                    "'UserSesion' is not defined here; read as 'UserSession' (one letter differs). [read "
+                    "as UserSession]"
+                ),
+                "web/types.ts:1 UserSession",
+                "web/types.ts:4 UserSession",
+            ],
+        ),
+        (
+            "Where is the UserSessionn type?",
+            [
+                "suits 9",
+                (
+                    "references moderate: 2 found, 2 exact, phrase; exact symbol, 1 definition, 1 use. "
+                    "'UserSessionn' is not defined here; read as 'UserSession' (one letter differs). "
+                    "[read as UserSession]"
+                ),
+                "web/types.ts:1 UserSession",
+                "web/types.ts:4 UserSession",
+            ],
+        ),
+        (
+            "Who uses LockError?",
+            [
+                "suits 9",
+                "references moderate: 2 found, 2 exact, phrase; 1 use, 1 import",
+                "pool/pool.py:19 LockError",
+                "pool/pool.py:2 LockError",
+            ],
+        ),
+        ("Where is session?", ["suits 8", "references none: 0 found, 0 exact; no such symbol"]),
+        ("Where is Session?", ["suits 9", "references none: 0 found, 0 exact; no such symbol"]),
+        (
+            "Where is `pool.pool`?",
+            [
+                "suits 9",
+                "references strong: 9 found, 9 exact, phrase; exact symbol, 1 definition, 5 uses",
+                "pool/uses.py:5 pool",
+                "pool/uses.py:6 pool",
+                "pool/uses.py:7 pool",
+                "pool/uses.py:8 pool",
+                "pool/pool.py:13 pool",
+                "docs/pool.md:3 pool",
+                "tests/test_pool.py:1 pool",
+            ],
+        ),
+        ("Where is types.ts?", ["suits 0"]),
+        ("Where is web?", ["suits 8", "references none: 0 found, 0 exact; no such symbol"]),
+        ("Where is index.ts?", ["suits 0"]),
+        (
+            "Where is `limits`?",
+            [
+                "suits 9",
+                "references strong: 1 found, 1 exact; exact symbol, 1 definition, 0 uses",
+                "web/types.ts:9 limits",
+            ],
+        ),
+        ('Where is "user-limit"?', ["suits 0"]),
+        (
+            "Where is lends?",
+            [
+                "suits 8",
+                "references strong: 1 found, 1 exact; exact symbol, 1 definition, 0 uses",
+                "pool/pool.py:17 lend",
+            ],
+        ),
+        ("Where is a pool lent?", ["suits 9", "references none: 0 found, 0 exact; no such symbol"]),
     ]
     for question, evidence in cases:
         if evidence == ["suits 0"]:
@@ -1225,8 +1562,8 @@ def test_passages_are_searched_and_graded(root: Path) -> None:
                 "docs/pool.md:1 Pool",
                 "web/queue.js:2 push",
                 "pool/uses.py:5 serve",
-                "README.md:3 Shop",
                 "pool/uses.py:1",
+                "README.md:3 Shop",
                 "docs/pool.md:5 Retry budget",
                 "pool/pool.py:1",
                 "app.log:1",
@@ -1243,6 +1580,75 @@ def test_passages_are_searched_and_graded(root: Path) -> None:
         ("Where is push?", ["suits 0"]),
         ("Where is push defined?", ["suits 0"]),
         ("Find parse", ["suits 0"]),
+        (
+            "Where does make install the wheel?",
+            ["suits 9", "passages strong: 1 found, 1 exact; all of it within 10 lines", "docs/setup.md:6 Setup"],
+        ),
+        (
+            "Where is wheel server started with make?",
+            ["suits 9", "passages strong: 1 found, 1 exact; all of it within 10 lines", "docs/setup.md:6 Setup"],
+        ),
+        (
+            "Where is token refresh weekly?",
+            ["suits 9", "passages strong: 1 found, 1 exact; all of it within 10 lines", "docs/setup.md:13 Setup"],
+        ),
+        (
+            "Where is the token and option meaning?",
+            [
+                "suits 9",
+                "passages moderate: 1 found, 0 exact; all of it in one passage, but not together",
+                "docs/setup.md:11 Setup",
+            ],
+        ),
+        (
+            "Where is binary signed with key?",
+            ["suits 9", "passages strong: 1 found, 1 exact; all of it within 10 lines", "docs/setup.md:16 Setup"],
+        ),
+        (
+            "Where is clone signed key?",
+            [
+                "suits 9",
+                "passages moderate: 1 found, 0 exact; all of it in one passage, but not together",
+                "docs/setup.md:16 Setup",
+            ],
+        ),
+        (
+            "Where are first plain second words?",
+            ["suits 9", "passages strong: 1 found, 1 exact; all of it within 10 lines", "docs/setup.md:19 Setup"],
+        ),
+        (
+            "Where are second closing words?",
+            [
+                "suits 9",
+                "passages weak: 5 found, 0 exact; without second",
+                "docs/setup.md:22 Deep",
+                "pool/pool.py:12 close_idle",
+                "docs/setup.md:19 Setup",
+                "docs/pool.md:3 Pool",
+                "pool/pool.py:20 lend",
+            ],
+        ),
+        ("Where is the user session?", ["suits 0"]),
+        ("Who uses the user session?", ["suits 0"]),
+        ("Where is UserSession?", ["suits 0"]),
+        ("Who calls userSession?", ["suits 0"]),
+        ("Where is user_session?", ["suits 0"]),
+        ("Where is `_Hidden`?", ["suits 0"]),
+        ("Where is _Hiden?", ["suits 0"]),
+        ("Where is the user limit?", ["suits 0"]),
+        ("Where is UserSesion?", ["suits 0"]),
+        ("Where is the UserSessionn type?", ["suits 0"]),
+        ("Who uses LockError?", ["suits 0"]),
+        ("Where is session?", ["suits 0"]),
+        ("Where is Session?", ["suits 0"]),
+        ("Where is `pool.pool`?", ["suits 0"]),
+        ("Where is types.ts?", ["suits 0"]),
+        ("Where is web?", ["suits 0"]),
+        ("Where is index.ts?", ["suits 0"]),
+        ("Where is `limits`?", ["suits 0"]),
+        ('Where is "user-limit"?', ["suits 0"]),
+        ("Where is lends?", ["suits 0"]),
+        ("Where is a pool lent?", ["suits 0"]),
     ]
     for question, evidence in cases:
         if evidence == ["suits 0"]:
@@ -1579,6 +1985,139 @@ def test_a_reader_opens_candidates_and_may_disagree(root: Path) -> None:
             "Where is the Friday?",
             [("docs/refunds.md", 5, "")],
             ["read strong: 1 found, 1 exact; the best candidate has it", "docs/refunds.md:5"],
+        ),
+        (
+            "Where is the install step?",
+            [("docs/setup.md", 1, "")],
+            ["read strong: 1 found, 1 exact, phrase; the best candidate has it", "docs/setup.md:1"],
+        ),
+        (
+            "Where is the server?",
+            [("docs/setup.md", 8, "")],
+            ["read strong: 1 found, 1 exact; the best candidate has it", "docs/setup.md:8"],
+        ),
+        (
+            "Where is the token?",
+            [("docs/setup.md", 13, "")],
+            ["read strong: 1 found, 1 exact; the best candidate has it", "docs/setup.md:13"],
+        ),
+        (
+            "How often is the token refreshed?",
+            [("docs/setup.md", 13, "")],
+            [
+                (
+                    "read moderate: 1 found, 1 exact; the best candidate has it, by its words alone: no "
+                    "model has read it"
+                ),
+                "docs/setup.md:13",
+            ],
+        ),
+        (
+            "Where is the key?",
+            [("docs/setup.md", 16, "")],
+            ["read strong: 1 found, 1 exact; the best candidate has it", "docs/setup.md:16"],
+        ),
+        (
+            "Where is the key?",
+            [("docs/setup.md", 17, "")],
+            ["read strong: 1 found, 1 exact; the best candidate has it", "docs/setup.md:17"],
+        ),
+        (
+            "Where is the clone?",
+            [("docs/setup.md", 15, "")],
+            ["read strong: 1 found, 1 exact; the best candidate has it", "docs/setup.md:15"],
+        ),
+        (
+            "Where is the sign?",
+            [("docs/setup.md", 15, "")],
+            ["read weak: 1 found, 0 exact; the section says nothing of it", "docs/setup.md:0"],
+        ),
+        (
+            "Where are plain words?",
+            [("docs/setup.md", 19, "")],
+            [
+                (
+                    "read moderate: 1 found, 1 exact; the best candidate has it, by its words alone: no "
+                    "model has read it"
+                ),
+                "docs/setup.md:19",
+            ],
+        ),
+        (
+            "Where are second words?",
+            [("docs/setup.md", 20, "")],
+            [
+                (
+                    "read moderate: 1 found, 1 exact; the best candidate has it, by its words alone: no "
+                    "model has read it"
+                ),
+                "docs/setup.md:20",
+            ],
+        ),
+        (
+            "Where are closing words?",
+            [("docs/setup.md", 21, "")],
+            [
+                (
+                    "read moderate: 1 found, 1 exact; the best candidate has it, by its words alone: no "
+                    "model has read it"
+                ),
+                "docs/setup.md:21",
+            ],
+        ),
+        (
+            "Where is the user session?",
+            [("web/types.ts", 4, "userSession")],
+            ["read strong: 1 found, 1 exact, phrase; the best candidate has it", "web/types.ts:4 userSession"],
+        ),
+        (
+            "Where is UserSession?",
+            [("web/types.ts", 1, "UserSession")],
+            ["read strong: 1 found, 1 exact, phrase; the best candidate has it", "web/types.ts:1 UserSession"],
+        ),
+        (
+            "Where is the interface UserSession defined?",
+            [("web/types.ts", 1, "UserSession")],
+            ["read strong: 1 found, 1 exact, phrase; the best candidate has it", "web/types.ts:1 UserSession"],
+        ),
+        (
+            "Where is the type userSession defined?",
+            [("web/types.ts", 4, "userSession")],
+            ["read weak: 1 found, 0 exact; the syntax tree has no definition of userSession here", "web/types.ts:0"],
+        ),
+        (
+            'Where is "user-limit"?',
+            [("web/types.ts", 9, "")],
+            [
+                (
+                    "read moderate: 1 found, 1 exact, phrase; the best candidate has it, in one line "
+                    "that the search found, too"
+                ),
+                "web/types.ts:9",
+            ],
+        ),
+        (
+            "Where is `limits`?",
+            [("web/types.ts", 9, "limits")],
+            [
+                ("read moderate: 1 found, 1 exact; the best candidate has it, in one line that the search found, too"),
+                "web/types.ts:9 limits",
+            ],
+        ),
+        (
+            "Where is the user limit?",
+            [("web/types.ts", 9, "")],
+            ["read weak: 1 found, 0 exact; only in a comment, a docstring or a string", "web/types.ts:0"],
+        ),
+        (
+            "Where is Shop?",
+            [("README.md", 1, "")],
+            ["read strong: 1 found, 1 exact; the best candidate has it", "README.md:1"],
+        ),
+        (
+            "Where is the shop?",
+            [("README.md", 3, "")],
+            ["read strong: 1 found, 1 exact; the best candidate has it", "README.md:3"],
         ),
         (
             "Where is the pool?",

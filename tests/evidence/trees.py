@@ -54,6 +54,15 @@ FILES = {
     "app.log": "ConnectionPool failed\n",
     "vendor/lib.py": "def vendored_thing():\n    return 1\n",
     "many.txt": "prefixword prefixwords\n" * 6,
+    "docs/setup.md": (
+        "# Setup\n\nRun the install step:\n\n```sh\nmake install wheel\n\nstart server\n```\n\n"
+        "| option | meaning |\n| --- | --- |\n| token | refresh weekly |\n\n"
+        "1. clone tree\n2. sign binary\n   with key\n\nfirst plain words\nsecond line here\n### Deep\nclosing words\n"
+    ),
+    "web/types.ts": (
+        "interface UserSession {\n  id: string;\n}\nfunction userSession(): UserSession {\n  return { id: '1' };\n}\n"
+        "const user_session = userSession();\nclass _Hidden {}\nexport const limits = { 'user-limit': 3 };\n"
+    ),
     "README.md": "# Shop\n\nA shop with a pool.\n",
 }
 

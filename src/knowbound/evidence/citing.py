@@ -33,6 +33,7 @@ _RESOLVED = "references"  # the tool that resolves names in the syntax tree
 _NEAR_LINES = 25
 _SEARCHES = frozenset({EvidenceClass.FILE_SEARCH})
 _MOST_NEAR = 5
+_MOST_RANKED = 40  # passages of the ranking
 _FEWEST_WORDS, _WORD_SHARE = 2, 0.66  # of the question's words, that a probable place has at least
 _NAME_SIMILARITY = 0.72  # below this, two names have nothing to do with each other
 _NAMES = frozenset({TermKind.IDENTIFIER, TermKind.OPTION, TermKind.QUOTE, TermKind.PHRASE, TermKind.FILE})
@@ -210,7 +211,7 @@ def _close_places(terms: Sequence[Term], entries: Sequence[Evidence], tree: Sour
 
 def _places_by_ranking(plan: Plan, tree: SourceTree) -> Iterator[Place]:
     stems = [word_stem(word) for word in plan.words]
-    for ranked in ranked_for(tree, plan.question, plan.words)[:40] if plan.words else ():
+    for ranked in ranked_for(tree, plan.question, plan.words)[:_MOST_RANKED] if plan.words else ():
         yield Place(ranked.passage.path, best_line(ranked.passage, stems), ranked.passage.name)
 
 

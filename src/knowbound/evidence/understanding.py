@@ -171,6 +171,7 @@ def _understand_history(plan: Plan, context: Context, asker: Asker) -> Understoo
 
 
 _MOST_SENTENCES, _LONGEST_SENTENCE = 4, 500
+_SHOWN_LENGTH = 100  # of a quotation that is in no passage
 _MOST_TRIED = 6  # terms that one reading proposes
 
 
@@ -246,7 +247,7 @@ def ask_reading(
     def problem(given: ReadAnswer) -> str:
         unquoted = [sentence.quote for sentence in given.answer if _locate_quotation(sentence, passages) is None]
         is_any_quoted = len(unquoted) < len(given.answer)
-        return "" if is_any_quoted or not unquoted else f"not verbatim in its passage: {unquoted[0][:100]}"
+        return "" if is_any_quoted or not unquoted else f"not verbatim in its passage: {unquoted[0][:_SHOWN_LENGTH]}"
 
     (asked,) = asker.ask(load_prompt("read"), [material], ReadAnswer, [problem], until=until)
     if asked.value is None:

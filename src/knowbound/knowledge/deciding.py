@@ -15,6 +15,7 @@ from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.tree import Command, commands
 
 _BY = "rules"
+_SHOWN_CHARACTERS = 80  # of a command line
 SessionCheck = Callable[[SessionActivity], RuleFinding]
 
 _SPAN = re.compile(r"`([^`\n]{2,80})`")
@@ -396,4 +397,4 @@ def _read_first(path: str) -> SessionCheck:
 
 def _command_line(record: ActivityRecord) -> str:
     line = record.text.strip().splitlines()[0] if record.text.strip() else ""
-    return line if len(line) <= 80 else f"{line[:80]}…"
+    return line if len(line) <= _SHOWN_CHARACTERS else f"{line[:_SHOWN_CHARACTERS]}…"

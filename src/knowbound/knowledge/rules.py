@@ -214,7 +214,9 @@ def _is_for_model(check: RuleCheck) -> bool:
     return not check.finding.by
 
 
-_SECONDS, _BYTES, _LARGEST = 20.0, 4 << 20, 1_000_000
+_SECONDS = 20.0
+_HASH_BYTES, _LISTING_BYTES, _LARGEST = 200, 64 << 20, 1_000_000  # of what git prints
+_TO_SECONDS = len("2026-01-31T12:00:00")
 # Skills, sub-agents and commands are loaded when they are called: they give no rules for every session.
 _ON_CALL = ("/skills/", "/agents/", "/commands/")
 _CLAUDE = re.compile(r"(?:^|/)claude(?:\.local)?\.md$|(?:^|/)\.claude/rules/", re.IGNORECASE)
@@ -243,7 +245,7 @@ class RuleHistory:
 
     def lines_at(self, time: str, branch: str = "", agent: str = "", touched: Iterable[str] = ()) -> list[Rule]:
         """Return every line that may be a rule of a session."""
-        lines = self._of_commit(self._commit(branch, time[:19]) if time else "")
+        lines = self._of_commit(self._commit(branch, time[:_TO_SECONDS]) if time else "")
         folders = {folder for path in touched for folder in _folders_above(path)}
         return [line for line in lines if _is_loaded(line.file, agent) and _folder_of(line.file) in (*folders, "")]
 
@@ -252,7 +254,7 @@ class RuleHistory:
         """Return the last commit of the branch before that moment; "" if there is no history that long."""
         for ref in (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}", "HEAD") if branch else ("HEAD",):
             given = ("rev-list", "-1", f"--before={time}Z", "--end-of-options", ref, "--")
-            ran = run_git(self.root, *given, seconds=_SECONDS, output_bytes=200)
+            ran = run_git(self.root, *given, seconds=_SECONDS, output_bytes=_HASH_BYTES)
             if ran.code == 0 and (found := ran.out.decode("ascii", "replace").strip()):
                 return found
         return ""
@@ -264,14 +266,11 @@ class RuleHistory:
             checkout = Checkout(self.root)
             files = _every_session(knowledge_files(checkout))
             return [rule for path in files for rule in lines_of(path, checkout.text(path))]
-        found: list[Rule] = []
-        for path, blob in self._blobs(commit):
-            found += self._of_blob(path, blob)
-        return found
+        return [rule for path, blob in self._blobs(commit) for rule in self._of_blob(path, blob)]
 
     def _blobs(self, commit: str) -> list[tuple[str, str]]:
         """Return the knowledge files of a commit with their blobs."""
-        ran = run_git(self.root, "ls-tree", "-r", "-z", commit, seconds=_SECONDS, output_bytes=64 << 20)
+        ran = run_git(self.root, "ls-tree", "-r", "-z", commit, seconds=_SECONDS, output_bytes=_LISTING_BYTES)
         rows = (row.partition("\t") for row in ran.out.decode("utf-8", "replace").split("\0") if row)
         blobs = {path: meta.split()[2] for meta, _, path in rows if meta.startswith("100")}
         return [(path, blobs[path]) for path in _every_session(loaded_files(blobs))]

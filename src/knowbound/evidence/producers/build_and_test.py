@@ -32,7 +32,7 @@ from knowbound.codebase.manifests import Inventory, known_manifest, take_invento
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, Shows
 from knowbound.evidence.producers.compiled import Cargo, CMake, Make
 from knowbound.evidence.producers.discovery import PROJECT, scan_tree
-from knowbound.evidence.producers.protocol import BUILD, TEST, Ask, Context, Producer
+from knowbound.evidence.producers.protocol import BUILD, LONGEST_NOTE, TEST, Ask, Context, Producer
 from knowbound.evidence.producers.scripted import Npm, Python
 from knowbound.evidence.producers.system import Built, System, Tested, UnableError, Workspace, workspace
 from knowbound.text.english import STOP_WORDS
@@ -148,7 +148,7 @@ class _RunsInCopy(Producer):
             (Place(manifest, 0, target), *outcome.failures),
             count=graded.count,
             exact=graded.exact,
-            note=one_line(graded.note, 400),
+            note=one_line(graded.note, LONGEST_NOTE),
             query=outcome.command,
             target=target,
             shows=graded.shows,

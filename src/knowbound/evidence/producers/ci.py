@@ -24,7 +24,7 @@ import msgspec
 
 from knowbound.codebase.manifests import Inventory
 from knowbound.core.evidence import Evidence, EvidenceClass, Intent, Place, Quality, Shows
-from knowbound.evidence.producers.protocol import CI, Ask, Context, Producer
+from knowbound.evidence.producers.protocol import CI, LONGEST_NOTE, Ask, Context, Producer
 from knowbound.git import GIT_CONFIG
 from knowbound.process import Ran, clean_environment, run
 from knowbound.text.english import STOP_WORDS
@@ -34,6 +34,7 @@ from knowbound.text.terms import has_phrase, split_words
 _LISTED_RUNS = 50  # runs asked for
 _WORKFLOW_BYTES = 200_000
 _MOST_WORKFLOWS = 200
+_NAME_CHARACTERS, _BRANCH_CHARACTERS, _OUTCOME_CHARACTERS = 60, 40, 30  # that are shown of a run
 # The user's settings of gh, and how to reach the network; nothing else of the environment.
 _PASSED_ON = (
     "GH_TOKEN GITHUB_TOKEN GH_ENTERPRISE_TOKEN GITHUB_ENTERPRISE_TOKEN GH_HOST GH_REPO GH_CONFIG_DIR XDG_CONFIG_HOME "
@@ -89,9 +90,9 @@ class WorkflowRun(msgspec.Struct, frozen=True, rename="camel"):
 
     def __str__(self) -> str:
         outcome = self.conclusion or self.status or "unknown"
-        where = f" on {one_line(self.head_branch, 40)}" if self.head_branch else ""
-        name, day = one_line(self.workflow_name, 60), one_line(self.created_at[:10])
-        return f"{name} {self.database_id}: {one_line(outcome, 30)}{where}, {day}"
+        where = f" on {one_line(self.head_branch, _BRANCH_CHARACTERS)}" if self.head_branch else ""
+        name, day = one_line(self.workflow_name, _NAME_CHARACTERS), one_line(self.created_at[:10])
+        return f"{name} {self.database_id}: {one_line(outcome, _OUTCOME_CHARACTERS)}{where}, {day}"
 
 
 class JobStep(msgspec.Struct, frozen=True):
@@ -321,7 +322,7 @@ class RunView(Producer):
             (_run_place(chosen), *(Place(chosen.url or f"run {chosen.database_id}", 0, step) for step in failed)),
             count=jobs,
             exact=len(failed) or jobs,
-            note=one_line("; ".join(filter(None, remarks)), 400),
+            note=one_line("; ".join(filter(None, remarks)), LONGEST_NOTE),
             query=str(chosen.database_id),
             shows=chosen.shows if is_confirmed and not other_failure else Shows.NOTHING,
             disputes=bool(differs or other_failure or (still_going and ask.intent is not Intent.DIAGNOSE)),

@@ -18,7 +18,7 @@ from knowbound.codebase.tree import TextMatch
 from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import MARKDOWN, extension, is_changelog, source_rank
 from knowbound.evidence.plan import Focus, Term, TermKind
-from knowbound.evidence.producers.protocol import SEARCH, Ask, Context, Producer
+from knowbound.evidence.producers.protocol import MOST_LINES, SEARCH, Ask, Context, Producer
 from knowbound.files import rg
 from knowbound.text.terms import canonical, canonical_words, glued, phrase_pattern, phrase_spans, split_words
 
@@ -213,7 +213,9 @@ def _ranked(found: Iterable[_FileMatches], term: Term) -> list[Place]:
         return (source_rank(matches.path), -len(matches.lines), matches.path)
 
     symbol = term.text if term.kind is not TermKind.WORD else ""
-    return [Place(matches.path, line, symbol) for matches in sorted(found, key=order) for line in matches.lines[:20]]
+    return [
+        Place(matches.path, line, symbol) for matches in sorted(found, key=order) for line in matches.lines[:MOST_LINES]
+    ]
 
 
 _OWN_FILES = frozenset("index __init__ mod main lib init".split())  # of a folder, by which they are named

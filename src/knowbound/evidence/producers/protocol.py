@@ -24,6 +24,8 @@ TEST = "test"
 SCAN = "scan"
 CI = "ci"
 _MOST_PLACES = 200  # kept per piece of evidence
+MOST_LINES = 20  # places of one file
+LONGEST_NOTE = 400  # characters of what a run says
 
 
 @dataclass(frozen=True, slots=True)

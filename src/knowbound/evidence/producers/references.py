@@ -14,7 +14,7 @@ from knowbound.core.evidence import Evidence, EvidenceClass, Place, Quality
 from knowbound.core.paths import source_rank
 from knowbound.evidence.plan import Focus, Term, TermKind
 from knowbound.evidence.producers.grep import files_named
-from knowbound.evidence.producers.protocol import SEARCH, Ask, Context, Producer
+from knowbound.evidence.producers.protocol import MOST_LINES, SEARCH, Ask, Context, Producer
 from knowbound.text.printable import counted
 from knowbound.text.terms import glued, split_words
 
@@ -263,7 +263,7 @@ def _places(found: list[UsesInFile], focus: Focus, name: str) -> Iterable[Place]
         else:
             lines = [(line, name) for line in (*file.calls, *file.uses, *file.imports, *file.text)]
             lines += [(line, symbol) for line, symbol, _ in file.definitions]
-        for line, symbol in lines[:20]:
+        for line, symbol in lines[:MOST_LINES]:
             yield Place(file.path, line, symbol)
 
 

@@ -19,6 +19,8 @@ from knowbound.text.printable import one_line
 
 QUIET = ("--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-color", "--ignore-submodules=all")
 FIELDS = "--format=tformat:%H%x1f%aI%x1f%an%x1f%s%x1e"
+_AUTHOR_LENGTH, _BRANCH_LENGTH = 40, 60  # that are shown
+_MOST_PATHS = 100  # that one log is asked about
 MOST = 200  # commits and files named as sources
 ALL = -1  # git's own word for no limit; the first commit of many is only known from all of them
 _RUNS_PROGRAM = re.compile(r"(filter|hook)\..*\.\w+", re.S)
@@ -39,7 +41,7 @@ class LogEntry:
         return Place(f"commit {self.hash[:10]}", 0, one_line(self.subject))
 
     def __str__(self) -> str:
-        return f"{self.hash[:10]} {self.date[:10]} {one_line(self.author, 40)}: {one_line(self.subject)}"
+        return f"{self.hash[:10]} {self.date[:10]} {one_line(self.author, _AUTHOR_LENGTH)}: {one_line(self.subject)}"
 
 
 def parse_log(text: str) -> list[LogEntry]:
@@ -58,7 +60,7 @@ class TreeState:
     ahead_behind: str = ""
 
     def __str__(self) -> str:
-        where = f"on branch {one_line(self.branch, 60)}{self.ahead_behind}"
+        where = f"on branch {one_line(self.branch, _BRANCH_LENGTH)}{self.ahead_behind}"
         if not self.changed and not self.untracked:
             return f"the tree is clean, {where}"
         return f"{len(self.changed)} changed and {len(self.untracked)} untracked, {where}"
@@ -231,7 +233,7 @@ def literal(path: str) -> str:
 
 def pathspecs(paths: Sequence[str]) -> list[str]:
     """The pathspecs of exactly these paths."""
-    return [literal(path) for path in paths[:100]]
+    return [literal(path) for path in paths[:_MOST_PATHS]]
 
 
 def anywhere(name: str) -> str:

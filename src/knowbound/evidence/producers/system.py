@@ -89,6 +89,7 @@ class System(Protocol):
         ...
 
 
+_MOST_FAILURES = 50  # places of a run
 _COMPILER_ERROR = re.compile(
     r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+)(?::\d+)?:\s*(?:fatal )?error\b:?\s*(?P<what>.*)", re.M
 )
@@ -110,7 +111,7 @@ def places_in(work: Workspace, found: Iterable[tuple[str, int, str]]) -> tuple[P
         except (ValueError, OSError, RuntimeError):
             continue
         places[Place(relative.as_posix(), line, one_line(message))] = None
-    return tuple(places)[:50]
+    return tuple(places)[:_MOST_FAILURES]
 
 
 def first_error(text: str) -> str:

@@ -40,6 +40,14 @@ class AnswerSentence(msgspec.Struct, frozen=True):
     masked: str
     low: str  # masked, in small letters
     is_open: bool  # asked, planned, supposed: not stated as a fact
+    line: int = 0  # of the message that it is in
+
+    def claim(
+        self, kind: ClaimKind, support: Support, why: str, code: FindingCode | None = None, line: int = 0,
+        *, important: bool = True,
+    ) -> Checked:  # fmt: skip
+        """Return the sentence as a claim, at the line of what decides about it."""
+        return checked(self.text, kind, support, why, line=line or self.line, important=important, code=code)
 
     @property
     def is_cell(self) -> bool:
@@ -71,7 +79,7 @@ def read_answer(text: str, line: int = 0) -> Answer:
     """Return an answer as statements."""
     text = text[:_LONGEST_ANSWER]
     statements = tuple(
-        AnswerSentence(sentence.text, sentence.masked, low := sentence.masked.lower(), is_open(low))
+        AnswerSentence(sentence.text, sentence.masked, low := sentence.masked.lower(), is_open(low), line)
         for sentence in sentences(text)
         if sentence.masked
     )

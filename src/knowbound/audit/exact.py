@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from knowbound.audit.answer import CI, VERIFIED, WORKS, Answer, AnswerSentence, Checked, checked, says_failure
 from knowbound.audit.checks import Check, Checking, Ended
@@ -41,12 +42,12 @@ def git_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[
         for name, pattern, verbs in (("commit", _COMMITTED, _COMMITS), ("push", _PUSHED, frozenset({"push"}))):
             if name not in claimed and pattern.search(lower):
                 claimed.add(name)
-                yield _commit_or_push(statement, name, verbs, answer, facts, view)
+                yield _commit_or_push(statement, name, verbs, facts, view)
     tree = next(
         (statement for statement in answer.statements if not statement.is_open and _CLEAN.search(statement.low)), None
     )
     if tree is not None:
-        yield _clean_tree(tree, answer, facts, view)
+        yield _clean_tree(tree, facts, view)
     for statement in answer.statements:
         unknown = [found[0] for found in _HASH.finditer(statement.text) if not view.has(found[0][:7])]
         if unknown and not statement.is_open and not view.is_cut and not facts.doubt and "hash" not in claimed:
@@ -55,16 +56,12 @@ def git_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[
             support = Support.UNSEEN if _COMMITTED.search(statement.low) else Support.NOT_CHECKABLE
             why = f"the commit {unknown[0][:10]} was never shown"
             code = FindingCode.CITED_UNSEEN
-            yield checked(statement.text, ClaimKind.GIT_STATE, support, why, line=answer.line, code=code)
+            yield statement.claim(ClaimKind.GIT_STATE, support, why, code)
 
 
-def _clean_tree(statement: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionView) -> Checked:
+def _clean_tree(statement: AnswerSentence, facts: TurnFacts, view: SessionView) -> Checked:
     """The working tree is clean: git must have been asked, or have committed, after the last edit."""
-
-    def say(support: Support, why: str) -> Checked:
-        code = FindingCode.STATE_NOT_SHOWN
-        return checked(statement.text, ClaimKind.GIT_STATE, support, why, line=answer.line, code=code)
-
+    say = partial(statement.claim, ClaimKind.GIT_STATE, code=FindingCode.STATE_NOT_SHOWN)
     last_edit = max((edit.order for edit in facts.edits), default=0)
     verbs_after_edit = {act.verb for act in view.gits if act.order > last_edit}
     if "status" in verbs_after_edit:
@@ -82,25 +79,21 @@ def _clean_tree(statement: AnswerSentence, answer: Answer, facts: TurnFacts, vie
 
 
 def _commit_or_push(
-    statement: AnswerSentence, name: str, verbs: frozenset[str], answer: Answer, facts: TurnFacts, view: SessionView
+    statement: AnswerSentence, name: str, verbs: frozenset[str], facts: TurnFacts, view: SessionView
 ) -> Checked:
     """Check that something was committed or pushed by the git commands of the session."""
-
-    def say(support: Support, why: str, line: int = 0) -> Checked:
-        code = FindingCode.STATE_NOT_SHOWN
-        return checked(statement.text, ClaimKind.GIT_STATE, support, why, line=line or answer.line, code=code)
-
+    say = partial(statement.claim, ClaimKind.GIT_STATE, code=FindingCode.STATE_NOT_SHOWN)
     acts = [act for act in view.gits if act.verb in verbs]
     succeeded = [act for act in acts if act.ok]
     if succeeded:
-        return say(Support.SUPPORTED, f"git {name} succeeded", succeeded[-1].line)
+        return say(Support.SUPPORTED, f"git {name} succeeded", line=succeeded[-1].line)
     acts_of_turn = [act for act in facts.gits if act.verb in verbs]
     if (
         acts_of_turn
         and all(act.ok is False for act in acts_of_turn)
         and not any(act.order > acts_of_turn[-1].order for act in facts.gits)
     ):
-        return say(Support.CONTRADICTED, f"git {name} failed", acts_of_turn[-1].line)
+        return say(Support.CONTRADICTED, f"git {name} failed", line=acts_of_turn[-1].line)
     if acts or facts.doubt or view.gits or view.is_cut or name in view.prompt.lower():
         return say(Support.NOT_CHECKABLE, facts.doubt or f"the trace does not show how git {name} ended")
     if not facts.calls:
@@ -149,7 +142,7 @@ def command_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
                 is_named = planned.checking.is_own_script  # a file that the answer speaks of
                 if kind is not None and not is_named and found < _MOST_CLAIMS:
                     found += 1
-                    yield _checked_command(planned.checking, kind, statement, answer, facts, view)
+                    yield _checked_command(planned.checking, kind, statement, facts, view)
 
 
 def _claims_success(statement: AnswerSentence, is_listed: bool) -> bool:
@@ -160,12 +153,11 @@ def _claims_success(statement: AnswerSentence, is_listed: bool) -> bool:
 
 
 def _checked_command(
-    named: Checking, kind: ClaimKind, statement: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionView
+    named: Checking, kind: ClaimKind, statement: AnswerSentence, facts: TurnFacts, view: SessionView
 ) -> Checked:
     """Check a named command by its runs after the last edit, or by runs of the same kind of check."""
 
-    def say(support: Support, why: str, code: FindingCode | None = None, line: int = 0) -> Checked:
-        return checked(statement.text, kind, support, why, line=line or answer.line, code=code)
+    say = partial(statement.claim, kind)
 
     edit = view.last_code_edit
     same_tool = [run for run in view.runs if run.tool == named.tool]

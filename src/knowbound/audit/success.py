@@ -8,6 +8,7 @@ the same command, which the answer leaves out, is a contradiction; an edit of do
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from knowbound.audit.answer import (
     ALL_GREEN,
@@ -31,7 +32,6 @@ from knowbound.audit.answer import (
     Answer,
     AnswerSentence,
     Checked,
-    checked,
     is_negated,
     mentions_failure,
 )
@@ -75,7 +75,7 @@ def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
         if one.is_open or not MAY_CLAIM.search(one.low):
             continue
         for name in _subjects(one):
-            yield _checked(name, one, answer, facts, view, says_failure)
+            yield _checked(name, one, facts, view, says_failure)
     yield from _done(answer, facts, view, says_failure)
     yield from _described(answer, facts)
     yield from wrong_counts(answer, view)
@@ -97,13 +97,9 @@ def _subjects(one: AnswerSentence) -> list[str]:
     return [name for name in found if name != "checks" or len(found) == 1]
 
 
-def _checked(
-    name: str, one: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionView, says_failure: bool
-) -> Checked:
+def _checked(name: str, one: AnswerSentence, facts: TurnFacts, view: SessionView, says_failure: bool) -> Checked:
     kind = _CLAIM_KINDS[name]
-
-    def say(support: Support, why: str, code: FindingCode | None = None, line: int = 0) -> Checked:
-        return checked(one.text, kind, support, why, line=line or answer.line, code=code)
+    say = partial(one.claim, kind)
 
     if CI.search(one.low) or (name == "checks" and _looks_at_ci(facts) and not view.runs):
         if ci := _looks_at_ci(facts):
@@ -160,8 +156,8 @@ def _passed(name: str, one: AnswerSentence, edit: Edit | None, passed: list[Run]
         why, code = f"{passed[-1].tool} ran a part of the tests", FindingCode.PARTIAL_RUN
         if edit is not None and all(is_of_other_file(run, edit) for run in passed):
             why, code = f"{passed[-1].tool} ran tests of other files alone", FindingCode.CHECK_MISSES_CHANGE
-        return checked(one.text, kind, Support.UNSEEN, why, line=passed[-1].line, code=code)
-    return checked(one.text, kind, Support.SUPPORTED, f"{passed[-1].tool} passed", line=passed[-1].line)
+        return one.claim(kind, Support.UNSEEN, why, code, passed[-1].line)
+    return one.claim(kind, Support.SUPPORTED, f"{passed[-1].tool} passed", line=passed[-1].line)
 
 
 def checks_that_clear(run: Run) -> frozenset[Check]:
@@ -187,7 +183,7 @@ def _done(answer: Answer, facts: TurnFacts, view: SessionView, says_failure: boo
         if one.is_open or not MAY_BE_DONE.search(one.low):
             continue
         if (DONE.search(one.low) or VERIFIED.search(one.low)) and not is_negated(one.low):
-            yield _done_checked(one, answer, facts, view, says_failure)
+            yield _done_checked(one, facts, view, says_failure)
             break
     yield from _behaves(answer, facts, view)
 
@@ -216,15 +212,12 @@ def _described(answer: Answer, facts: TurnFacts) -> Iterator[Checked]:
                 if acted
                 else "nothing was changed here"
             )
-            yield checked(one.text, ClaimKind.DONE, support, why, line=answer.line, important=False)
+            yield one.claim(ClaimKind.DONE, support, why, important=False)
             return
 
 
-def _done_checked(
-    one: AnswerSentence, answer: Answer, facts: TurnFacts, view: SessionView, says_failure: bool
-) -> Checked:
-    def say(support: Support, why: str, code: FindingCode | None = None, line: int = 0) -> Checked:
-        return checked(one.text, ClaimKind.DONE, support, why, line=line or answer.line, code=code)
+def _done_checked(one: AnswerSentence, facts: TurnFacts, view: SessionView, says_failure: bool) -> Checked:
+    say = partial(one.claim, ClaimKind.DONE)
 
     edit = facts.last_code_edit
     if edit is None:
@@ -236,7 +229,7 @@ def _done_checked(
         if good:
             return say(Support.SUPPORTED, "what it did succeeded", line=good[-1])
         why = "nothing was changed in this turn"
-        return checked(one.text, ClaimKind.DONE, Support.NOT_CHECKABLE, why, line=answer.line, important=False)
+        return say(Support.NOT_CHECKABLE, why, important=False)
     after = [run for run in view.runs if run.order > edit.order]
     checks = [run for run in after if run.ended is Ended.PASSED]
     failing = still_failing([run for run in after if run.kinds & _PROVING])
@@ -264,16 +257,9 @@ def unchecked_edit(one: AnswerSentence, edit: Edit) -> Checked:
     path = short_name(edit)
     if VERIFIED.search(one.low) or WORKS.search(one.low) or BEHAVES.search(one.low):
         why = f"nothing was run after {path} was edited"
-        code = FindingCode.SUCCESS_WITHOUT_RUN
-        return checked(one.text, ClaimKind.DONE, Support.UNSEEN, why, line=edit.line, code=code)
-    return checked(
-        one.text,
-        ClaimKind.DONE,
-        Support.NOT_CHECKABLE,
-        f"{path} was edited, and nothing was run",
-        line=edit.line,
-        important=not BARE_DONE.search(one.low),
-    )
+        return one.claim(ClaimKind.DONE, Support.UNSEEN, why, FindingCode.SUCCESS_WITHOUT_RUN, edit.line)
+    why, is_important = f"{path} was edited, and nothing was run", not BARE_DONE.search(one.low)
+    return one.claim(ClaimKind.DONE, Support.NOT_CHECKABLE, why, line=edit.line, important=is_important)
 
 
 def wrong_counts(answer: Answer, view: SessionView) -> Iterator[Checked]:
@@ -298,7 +284,7 @@ def wrong_counts(answer: Answer, view: SessionView) -> Iterator[Checked]:
         if is_more or not any(view.has(f"{number}") for number in said):
             why = f"the runs say {', '.join(map(str, sorted(counts)))}"
             kind, code = ClaimKind.TESTS_PASS if is_more else ClaimKind.NUMBER, FindingCode.NUMBER_NOT_SHOWN
-            yield checked(one.text, kind, Support.CONTRADICTED, why, line=known[-1].line, important=is_more, code=code)
+            yield one.claim(kind, Support.CONTRADICTED, why, code, known[-1].line, important=is_more)
             return
 
 
@@ -315,7 +301,7 @@ def left_out(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Ch
     reported = next((statement for statement in answer.statements if _reports(statement, run)), None)
     if reported is not None:
         why, code = f"{run.tool} failed, and did not pass later", FindingCode.FAILURE_LEFT_OUT
-        yield checked(reported.text, ClaimKind.DONE, Support.CONTRADICTED, why, line=run.line, code=code)
+        yield reported.claim(ClaimKind.DONE, Support.CONTRADICTED, why, code, run.line)
 
 
 def last_failures(facts: TurnFacts) -> list[Run]:

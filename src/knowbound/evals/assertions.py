@@ -216,8 +216,8 @@ def _regex(assertion: Assertion, answered: AgentAnswer) -> CheckResult:
 
 @_type("json_valid", FACT, "The answer is JSON.", _NOTHING)
 def _json_valid(_: Assertion, answered: AgentAnswer) -> CheckResult:
-    valid, _value = matching.decoded(answered.answer)
-    return CheckResult(valid, "it is JSON" if valid else "it is not JSON")
+    is_valid, _value = matching.decoded(answered.answer)
+    return CheckResult(is_valid, "it is JSON" if is_valid else "it is not JSON")
 
 
 _FITS = "The answer is JSON that fits `schema` (draft 7, or the draft that its `$schema` names)."

@@ -186,8 +186,6 @@ if (check) {
   console.log(JSON.stringify(await check(output, { sample, assertion })));
 }
 """
-
-
 _SAMPLE_FIELDS = ("sample_id", "prompt", "context", "capability", "difficulty", "construct", "provenance", "metadata")
 _ASSERTION_FIELDS = ("type", "fn", "value", "values", "reference", "threshold", "weight")
 

@@ -255,8 +255,8 @@ def _problem(parts: list[Findings], steps: list[Step]) -> str:
     samples = [sample for part in parts for sample in part.samples]
     if not samples:
         return "the trace holds no answer of the agent"
-    if any(sample.incomplete for sample in samples):
-        return next(sample.incomplete for sample in samples if sample.incomplete)
+    if incomplete := next((sample.incomplete for sample in samples if sample.incomplete), ""):
+        return incomplete
     unanswered = any(call.is_unanswered for step in steps for call in step.calls)
     return "a tool call has no result in it" if unanswered else ""
 

@@ -69,14 +69,12 @@ def _supersede(suggestion: Suggestion, item: Item | None, settings: Settings) ->
         fix = Fix(id_, title, [patch])
     if fix and suggestion.needs_person:
         fix = replace(fix, needs_person=True)
-    often = "once" if suggestion.contradictions == 1 else f"{suggestion.contradictions} times"
+    often = "Once" if suggestion.contradictions == 1 else f"{suggestion.contradictions} times"
     correction = f" It was said instead: {suggestion.statement}" if suggestion.statement else ""
-    why = f"{often.capitalize()} since {suggestion.raised[:10]}.{correction}"
-    evidence = [Example(suggestion.session, "", 0)]
-    cost = ActionCost(sessions=suggestion.contradictions)
+    why = f"{often} since {suggestion.raised[:10]}.{correction}"
     action = Action(
-        id_, ActionKind.SUPERSEDE, title, why, cost, evidence,
-        place=place, diff=diff_of(fix), by=suggestion.judge or "rules",
+        id_, ActionKind.SUPERSEDE, title, why, ActionCost(sessions=suggestion.contradictions),
+        [Example(suggestion.session, "", 0)], place=place, diff=diff_of(fix), by=suggestion.judge or "rules",
     )  # fmt: skip
     return Proposed(action, fix, _WORTH_OF_TURN * suggestion.contradictions)
 

@@ -107,11 +107,11 @@ def first_look(settings: Settings, filters: Filters, environ: Mapping[str, str] 
         return None
     own = claude_project(settings.root)
     newest, size = list[Path](), 0
-    for one in sorted(files, key=lambda file: (own not in file.path, -file.mtime_ns)):
-        size += one.size
+    for file in sorted(files, key=lambda file: (own not in file.path, -file.mtime_ns)):
+        size += file.size
         if size > _FIRST_LOOK_BYTES:
             break
-        newest.append(Path(one.path))
+        newest.append(Path(file.path))
     with TemporaryDirectory(prefix="knowbound-first-look-") as folder:
         aside = dataclasses.replace(settings, home=Path(folder), cluster_mongo_url="")
         try:

@@ -10,6 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
 
@@ -73,7 +74,7 @@ def team_review(files: Iterable[SharedFile], least: int = LEAST_PEOPLE) -> TeamR
     for (project, _), ((_, encoded), part) in newest.items():
         by_project.setdefault(project, []).append((encoded, part))
     shown = [
-        _project(project, [part for _, part in sorted(parts, key=lambda one: one[0])], least)
+        _project(project, [part for _, part in sorted(parts, key=itemgetter(0))], least)
         for project, parts in sorted(by_project.items())
         if len(parts) >= least
     ]
@@ -137,7 +138,7 @@ def _topics(project: str, parts: Sequence[SharedProject], least: int) -> list[Of
         if people_with_name[miss.name] >= least
     ]
     # By content: topics do not depend on the order in which files or sessions came.
-    signals = [signal(miss, person) for _, person, miss in sorted(shared_misses, key=lambda one: one[0])]
+    signals = [signal(miss, person) for _, person, miss in sorted(shared_misses, key=itemgetter(0))]
     topics = Topics()
     topics.add(Findings("", "", project), signals)
     ranked = topics.ranked(project)

@@ -224,30 +224,25 @@ _PATTERN_CHARACTERS = 2000
 _NO_MATCHES = "No matches found"
 
 _TEXT = {"type": "string"}
-_GREP = {
-    "type": "object",
-    "properties": {
-        "pattern": {**_TEXT, "description": "A regular expression."},
-        "path": {**_TEXT, "description": "A file or folder to search in; the whole folder by default."},
-        "glob": {**_TEXT, "description": "Only files that match, for example *.md."},
-        "ignore_case": {"type": "boolean"},
-    },
-    "required": ["pattern"],
-}
-_GLOB = {
-    "type": "object",
-    "properties": {"pattern": {**_TEXT, "description": "For example **/*.md."}, "path": _TEXT},
-    "required": ["pattern"],
-}
-_READ = {
-    "type": "object",
-    "properties": {
-        "file_path": _TEXT,
-        "offset": {"type": "integer", "description": "The first line to show, from 1."},
-        "limit": {"type": "integer", "description": "How many lines to show."},
-    },
-    "required": ["file_path"],
-}
+
+
+def _parameters(**properties: object) -> dict[str, object]:
+    """Return the JSON schema of a tool's arguments; the first is required."""
+    return {"type": "object", "properties": properties, "required": [next(iter(properties))]}
+
+
+_GREP = _parameters(
+    pattern={**_TEXT, "description": "A regular expression."},
+    path={**_TEXT, "description": "A file or folder to search in; the whole folder by default."},
+    glob={**_TEXT, "description": "Only files that match, for example *.md."},
+    ignore_case={"type": "boolean"},
+)
+_GLOB = _parameters(pattern={**_TEXT, "description": "For example **/*.md."}, path=_TEXT)
+_READ = _parameters(
+    file_path=_TEXT,
+    offset={"type": "integer", "description": "The first line to show, from 1."},
+    limit={"type": "integer", "description": "How many lines to show."},
+)
 
 
 class ModelTool(msgspec.Struct, frozen=True):

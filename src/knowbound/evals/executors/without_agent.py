@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import threading
 import time
 from collections.abc import Iterable
@@ -31,6 +30,7 @@ from knowbound.evals.knowledge import files_of
 from knowbound.evals.runner import Job
 from knowbound.evidence.investigate import investigate
 from knowbound.files import read_text, replacing
+from knowbound.injection.bundle import fence_of
 from knowbound.judge.models.asking import Asker
 from knowbound.stats.evaluation import RunEnding, SampleRun
 from knowbound.text.digest import digest_of
@@ -145,7 +145,7 @@ def answer_of(found: Investigation, passages: list[QuotedPassage]) -> str:
 
 def _quoted(text: str) -> str:
     """Fence a text, so that "may" in a document or in an answer is not taken for a doubt of the agent."""
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    fence = fence_of(text)
     return f"{fence}\n{text.strip()}\n{fence}"
 
 

@@ -210,8 +210,6 @@ def _comment(text: str) -> str:
 # ---- the sample of a lesson
 
 _CODE = re.compile(r"`([^`]+)`")
-
-
 _NEGATED = re.compile(r"(?:not|no|without)(?: in| at)? `([^`]+)`")
 
 

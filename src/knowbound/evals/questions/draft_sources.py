@@ -160,11 +160,7 @@ def accept_drafts(settings: Settings, ids: Sequence[str], drafts: Path, target: 
 # ---- gaps
 
 _MOST_ANSWERS = 3  # a name that more files define has no place of its own
-
-
 _WANTED_PATH = re.compile(r"(?=.*[/.])[\w.~@*/-]+")
-
-
 _RELATIVE = re.compile(r"[\w.@+-]+(?:/[\w.@+()\[\]-]+)*")
 
 

@@ -150,9 +150,8 @@ def _of_gaps(gaps: Iterable[Gap], existing_prompts: Collection[str]) -> Iterator
 
 def _of_files(knowledge: KnowledgeText, uncovered: Collection[str], most: int) -> Iterator[SampleDraft]:
     """Yield questions to the sections of the files that no sample reached, `most` per file."""
-    unreached = set(uncovered)
     for page in knowledge.pages:
-        if page.path not in unreached:
+        if page.path not in uncovered:
             continue
         written = written_headings(page)
         asked = [(question, section) for question, section in section_questions(page) if section.headings in written]

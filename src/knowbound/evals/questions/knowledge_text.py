@@ -231,25 +231,13 @@ def plain_heading(heading: str) -> str:
 # ---- texts that are no question, or the same one
 
 _SAME_FROM = 0.80  # mean of cosine and shared words, from which two questions are the same
-
-
 _CONTAINED_FROM = 0.65  # cosine, where one question has every content word of the other
-
-
 _QUESTION_CHARACTERS = 180
-
-
 _LEAST_WORDS = 3
-
-
 _BEGINNING = re.compile(
     r"(?:can|could|may|must|should|is|are|do|does|did|was|were|will|has|have)\b|.*[\u4e00-\u9fff]", re.IGNORECASE
 )
-
-
 _ROLE_TAG = re.compile(r"<\s*/?\s*(?:script|system|assistant|user|tool)\b", re.IGNORECASE)
-
-
 _QUESTION_WORD = re.compile(r"\b(?:who|when|where|which|why|how|what)\w*", re.IGNORECASE)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from knowbound.injection.bundle import fence_of
 from knowbound.stats.figures import Watermark
 
 if TYPE_CHECKING:
@@ -82,8 +82,7 @@ class EvalSample(msgspec.Struct, frozen=True, kw_only=True):
         """Return the text sent to the agent: the prompt, the context as a fenced block, and the environment."""
         parts = [self.prompt]
         if self.context:
-            longest = max((len(run) for run in re.findall("`+", self.context)), default=0)
-            fence = "`" * max(3, longest + 1)
+            fence = fence_of(self.context)
             parts.append(f"{fence}\n{self.context.rstrip()}\n{fence}")
         if environment := str(self.environment):
             parts.append(environment)

@@ -208,17 +208,13 @@ def _table(found: Calibration | ScoreCalibration) -> Table:
 
 
 def _figures(report: CalibrationReport) -> Iterator[tuple[str, str, str]]:
+    """Yield name, value and meaning of each figure of a judge of texts."""
     found = report.found
     if isinstance(found, ScoreCalibration):
-        yield "Weighted κ", str(found.kappa), "agreement beyond chance; two points apart count four times one"
-        yield "Difference", str(found.difference), "points apart, on average"
-        yield "Same score", str(found.agreement), ""
-        if found.length_bias.value is not None:
-            yield "Length bias", str(found.length_bias), _LENGTH
-        yield "Unscored", str(found.failed), "counted apart, never as a score"
+        yield from _score_figures(found)
         return
-    constant = max(found.prevalence.value or 0.0, 1 - (found.prevalence.value or 0.0))
-    answer = "yes" if (found.prevalence.value or 0.0) > 0.5 else "no"
+    yes = found.prevalence.value or 0.0
+    constant, answer = (yes, "yes") if yes > 0.5 else (1 - yes, "no")
     always = f"always “{answer}” would agree in {percent(constant)}" if found.n else ""
     yield "κ", str(found.kappa), "agreement beyond chance"
     yield "Sensitivity", str(found.sensitivity), "of what people call yes, the judge calls yes"
@@ -230,10 +226,18 @@ def _figures(report: CalibrationReport) -> Iterator[tuple[str, str, str]]:
         yield "No verdict", str(found.failed), "counted apart, in no other figure"
     if report.run is not None:
         low, high = report.corrected.low, report.corrected.high
-        interval = None if low is None or high is None else (low, high)
-        corrected = percent_words(report.corrected.value, "", interval)
+        corrected = percent_words(report.corrected.value, "", None if low is None or high is None else (low, high))
         yield "Newest run", str(report.run), "as judged"
         yield "Corrected", corrected, "the same for a judge without error (Rogan–Gladen)"
+
+
+def _score_figures(found: ScoreCalibration) -> Iterator[tuple[str, str, str]]:
+    yield "Weighted κ", str(found.kappa), "agreement beyond chance; two points apart count four times one"
+    yield "Difference", str(found.difference), "points apart, on average"
+    yield "Same score", str(found.agreement), ""
+    if found.length_bias.value is not None:
+        yield "Length bias", str(found.length_bias), _LENGTH
+    yield "Unscored", str(found.failed), "counted apart, never as a score"
 
 
 def _notes(report: CalibrationReport) -> Iterator[Line]:

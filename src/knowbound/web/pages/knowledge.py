@@ -85,6 +85,16 @@ def show(asked: Asked) -> Shown:
     }
     if values["tab"] == "items":
         return Shown("knowledge.html", values | _item_values(asked, checked))
+    return Shown("knowledge.html", values | _file_values(asked, files, checked, rules))
+
+
+def _file_values(
+    asked: Asked,
+    files: Sequence[KnowledgeFile],
+    checked: Sequence[CheckedStatement],
+    rules: Sequence[RuleSummary],
+) -> dict[str, object]:
+    """Return the values of the tab of files: the file that the query names, else the one with the most to do."""
     wanted = asked.query.get("file", "")
     chosen = next((file for file in files if file.path == wanted), files[0] if files and not wanted else None)
     if wanted and chosen is None:
@@ -92,10 +102,10 @@ def show(asked: Asked) -> Shown:
     lines, problem = list[MarkedLine](), ""
     if chosen is not None:
         try:
-            lines = list(_marked_lines(studio, chosen.path, checked, rules))
+            lines = list(_marked_lines(asked.studio, chosen.path, checked, rules))
         except InputError as error:
             problem = str(error.args[0])
-    return Shown("knowledge.html", values | {"chosen": chosen, "lines": lines, "problem": problem})
+    return {"chosen": chosen, "lines": lines, "problem": problem}
 
 
 def _stored_checks(studio: Studio) -> tuple[list[CheckedStatement], list[RuleSummary]]:

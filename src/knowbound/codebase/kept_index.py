@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from functools import cached_property
 from typing import NamedTuple
 
 from knowbound.store.data_dir import CODEBASE, OWNER, is_our_mark
@@ -42,7 +43,6 @@ class KeptTree:
         self.root = root
         self.updated = updated  # seconds since 1970
         self._db, self._id, self._folders = db, id_, folders
-        self._paths: list[str] | None = None
         self._words: str | None = None
 
     @property
@@ -50,13 +50,11 @@ class KeptTree:
         """True if the last update is too long ago."""
         return not 0 <= time.time() - self.updated < STALE_SECONDS
 
-    @property
+    @cached_property
     def paths(self) -> list[str]:
         """Every file, relative to the root, sorted."""
-        if self._paths is None:
-            rows = self._db.execute("SELECT path FROM file WHERE tree = ? ORDER BY path", (self._id,))
-            self._paths = [path for (path,) in rows]
-        return self._paths
+        rows = self._db.execute("SELECT path FROM file WHERE tree = ? ORDER BY path", (self._id,))
+        return [path for (path,) in rows]
 
     def has_same_names(self) -> bool:
         """Report whether no file was added, removed or renamed since the update, by the times of the folders."""
@@ -72,24 +70,18 @@ class KeptTree:
 
     def defined(self, plain: Iterable[str]) -> list[DefinedName]:
         """Return the definitions of names, which are given in lower case without `_` and `-`."""
-        wanted_names = list(dict.fromkeys(plain))[:50]
-        if not wanted_names:
-            return []
-        marks = ",".join("?" * len(wanted_names))
-        rows = self._db.execute(
-            f"SELECT d.name, f.path, d.line, d.kind FROM definition AS d JOIN file AS f ON f.content = d.content "
-            f"AND f.tree = ? WHERE d.plain IN ({marks}) LIMIT 2000",
-            (self._id, *wanted_names),
-        )
-        return [DefinedName(*row) for row in rows]
+        return self._definitions("d.plain", list(dict.fromkeys(plain))[:50], 2000)
 
     def defined_in(self, paths: Sequence[str]) -> list[DefinedName]:
         """Return the definitions in these files."""
-        marks = ",".join("?" * len(paths[:500]))
+        return self._definitions("f.path", paths[:500], 5000)
+
+    def _definitions(self, column: str, values: Sequence[str], most: int) -> list[DefinedName]:
+        marks = ",".join("?" * len(values))
         rows = self._db.execute(
-            f"SELECT d.name, f.path, d.line, d.kind FROM file AS f JOIN definition AS d ON d.content = f.content "
-            f"WHERE f.tree = ? AND f.path IN ({marks}) LIMIT 5000",
-            (self._id, *paths[:500]),
+            "SELECT d.name, f.path, d.line, d.kind FROM file AS f JOIN definition AS d ON d.content = f.content "
+            f"WHERE f.tree = ? AND {column} IN ({marks}) LIMIT {most}",
+            (self._id, *values),
         )
         return [DefinedName(*row) for row in rows]
 

@@ -1,7 +1,7 @@
 """Reads accepted lessons for the hook: decodes only lessons that contain a part of a name.
 
 A data folder has some hundreds of lessons at most, so searching their text takes less than a millisecond. The column
-`accepted` has the fields that rescue needs (core/lesson.py has all of them, and needs msgspec).
+`accepted` has the fields that rescue needs (decisions.py writes them; core/lesson.py has all, and needs msgspec).
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from knowbound.store.read_only import HOOK_WAIT_SECONDS, open_read_only
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from knowbound.core.lesson import Lesson
 
 ABOUT_COMMANDS = "misused:"  # prefix of the names of lessons about failing commands
 _STATUSES = ("accepted", "applied", "closed", "reopened")  # core/lesson.py: accepted by a person, and not stale
@@ -84,22 +82,6 @@ def lesson_names(path: str) -> list[str]:
         names.append(f"folder:{folder}")
         folder = folder.rpartition("/")[0]
     return names
-
-
-def as_json(lesson: Lesson) -> str:
-    """Return what rescue needs of a lesson."""
-    return json.dumps(
-        {
-            "id": lesson.id,
-            "kind": lesson.kind,
-            "text": lesson.text,
-            "project": lesson.project,
-            "names": lesson.names,
-            "checks": [(check.kind, check.path, check.text) for check in lesson.checks],
-            "item": lesson.applied.place if lesson.applied and lesson.applied.target == "items" else "",
-        },
-        ensure_ascii=False,
-    )
 
 
 def _decoded(rows: Iterable[str]) -> Iterator[AcceptedLesson]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from contextlib import closing
 from enum import StrEnum
@@ -13,7 +14,6 @@ import msgspec
 from knowbound.core.lesson import WRITTEN, Lesson, LessonStatus
 from knowbound.core.signal import ProposedLine, Topic
 from knowbound.files import FilePatch
-from knowbound.store.accepted_lessons import as_json
 from knowbound.store.data_dir import FINDINGS
 from knowbound.store.database import FindingsStore, SessionResults
 from knowbound.store.observed import session_of
@@ -68,7 +68,7 @@ class KeptLessons(SessionResults):
 
 
 def _row(lesson: Lesson) -> tuple[str, str, str, bytes, str]:
-    return lesson.project, lesson.id, lesson.status, msgspec.msgpack.encode(lesson), as_json(lesson)
+    return lesson.project, lesson.id, lesson.status, msgspec.msgpack.encode(lesson), _accepted_fields(lesson)
 
 
 def with_proposed(topics: list[Topic], home: Path) -> list[Topic]:
@@ -160,3 +160,19 @@ class Screens(FindingsStore):
         """Store a decision."""
         row = (fix.id, time, state, msgspec.msgpack.encode(fix))
         self._db.write("INSERT OR REPLACE INTO fix VALUES (?, ?, ?, ?)", *row)
+
+
+def _accepted_fields(lesson: Lesson) -> str:
+    """Return what rescue needs of a lesson (accepted_lessons.py), as JSON."""
+    return json.dumps(
+        {
+            "id": lesson.id,
+            "kind": lesson.kind,
+            "text": lesson.text,
+            "project": lesson.project,
+            "names": lesson.names,
+            "checks": [(check.kind, check.path, check.text) for check in lesson.checks],
+            "item": lesson.applied.place if lesson.applied and lesson.applied.target == "items" else "",
+        },
+        ensure_ascii=False,
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import time
+from functools import lru_cache
 from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
@@ -249,7 +250,6 @@ class Hit(NamedTuple):
 
     path: str
     line: int
-    text: str
     branches: frozenset[int]
 
 
@@ -270,22 +270,7 @@ class Searcher:
 
     def __init__(self, tree: KeptTree, until: float) -> None:
         self.tree, self._until = tree, until
-        self._texts: dict[str, str | None] = {}
-
-    def text(self, path: str) -> str | None:
-        """A file as it is now."""
-        if path not in self._texts:
-            self._texts[path] = self.tree.read(path)
-        return self._texts[path]
-
-    def line(self, path: str, number: int) -> str:
-        """A line of a file as it is now; "" where it has fewer."""
-        lines = (self.text(path) or "").split("\n", number)
-        return lines[number - 1] if 1 <= number <= len(lines) else ""
-
-    def is_late(self) -> bool:
-        """Report whether the time is over."""
-        return time.monotonic() > self._until
+        self._text = lru_cache(maxsize=None)(tree.read)  # a file as it is now
 
     def search(
         self, pattern: str, *, within: Sequence[str] = (), globs: Sequence[str] = (), ignore_case: bool = False
@@ -304,34 +289,41 @@ class Searcher:
             files = self.tree.paths
         else:
             return Matches((), is_complete=False)
-        files = [path for path in files if is_within(path, within) and has_glob(path, globs)]
+        if within:
+            folders = tuple(f"{place}/" for place in within)
+            files = [path for path in files if path in within or path.startswith(folders)]
+        if globs:
+            from knowbound.lessons.rescue.globs import expression  # noqa: PLC0415
+
+            # A glob without a folder holds in every folder.
+            wanted = [expression(glob if "/" in glob else f"**/{glob}", False) for glob in globs]
+            files = [path for path in files if any(glob.fullmatch(path) for glob in wanted)]
         is_complete = len(files) <= _MOST_FILES
         found: list[Hit] = []
         for path in files[:_MOST_FILES]:
-            if self.is_late():
+            if time.monotonic() > self._until:
                 return Matches(tuple(found), is_complete=False)
             found += self._hits_in(path, compiled, needed)
         return Matches(tuple(found), is_complete)
 
     def _hits_in(self, path: str, compiled: list[re.Pattern[str]], needed: list[list[str]]) -> list[Hit]:
         """Return the lines of a file that an expression matches, each with the numbers of its branches."""
-        text = self.text(path)
+        text = self._text(path)
         if not text:
             return []
         low = text.lower()
         if len(low) != len(text):  # a letter that has another length in lower case
             low = text
         lines: dict[int, set[int]] = {}  # start of a line → branches that it has
-        for at, (one, parts) in enumerate(zip(compiled, needed, strict=True)):
+        for number, (branch, parts) in enumerate(zip(compiled, needed, strict=True)):
             for start, end in _lines_with(low, parts):
-                if one.search(text[start : min(end, start + _LONGEST_LINE)]):
-                    lines.setdefault(start, set()).add(at)
+                if branch.search(text[start : min(end, start + _LONGEST_LINE)]):
+                    lines.setdefault(start, set()).add(number)
         found: list[Hit] = []
         number, before = 1, 0
         for start in sorted(lines)[:_MOST_LINES]:
             number, before = number + text.count("\n", before, start), start
-            end = text.find("\n", start)
-            found.append(Hit(path, number, text[start : end if end >= 0 else None], frozenset(lines[start])))
+            found.append(Hit(path, number, frozenset(lines[start])))
         return found
 
 
@@ -358,21 +350,6 @@ def _compiled(branch: str, ignore_case: bool) -> re.Pattern[str] | None:
         return re.compile(branch, re.IGNORECASE if ignore_case else 0)
     except (re.error, OverflowError, RecursionError):
         return None
-
-
-def is_within(path: str, places: Sequence[str]) -> bool:
-    """Report whether a file is one of the places or below one; every file is where there are none."""
-    return not places or any(path == place or path.startswith(f"{place}/") for place in places)
-
-
-def has_glob(path: str, globs: Sequence[str]) -> bool:
-    """Report whether one of the globs holds; every file has it where there are none."""
-    if not globs:
-        return True
-    from knowbound.lessons.rescue.globs import expression  # noqa: PLC0415
-
-    anywhere = [glob if "/" in glob else f"**/{glob}" for glob in globs]  # without a folder it holds in every folder
-    return any(expression(glob, False).fullmatch(path) for glob in anywhere)
 
 
 # ---- parts of an expression

@@ -1,4 +1,4 @@
-"""Programs whose arguments are a language of their own: tests of `find`, scripts of `sed`, `awk` and `jq`, `test`."""
+"""Programs whose arguments are a language: tests of `find` (and `fd`), scripts of `sed`, `awk` and `jq`, `test`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from knowbound.traces.shell.tree import Command
 
 def describe_expression(command: Command, words: list[str]) -> ParsedCommand:
     """Return the role of such a program, and what it looks for."""
+    if command.program in ("fd", "fdfind"):
+        return _fd(command, words)
     if "find" in command.program:
         return _find(command, words)
     return _test(command, words) if command.program in ("test", "[", "[[") else _script(command, words)
@@ -59,7 +61,15 @@ def _find(command: Command, words: list[str]) -> ParsedCommand:
         negated = False
     kind = ToolKind.SEARCH if query else ToolKind.LIST
     syntax = Syntax.GLOB if by_name and len(query) == 1 else None
-    return lookup(command, kind, " ".join(query), places, syntax=syntax, lists_paths=True)
+    return lookup(command, kind, " ".join(query), places)._replace(syntax=syntax, lists_paths=True)
+
+
+def _fd(command: Command, words: list[str]) -> ParsedCommand:
+    """Read `fd`: a pattern or an extension, then the folders."""
+    options = arguments_of(command, words)
+    query = [*options.operands[:1], *options.valued("e", "extension")]
+    kind = ToolKind.SEARCH if query else ToolKind.LIST
+    return lookup(command, kind, " ".join(query), options.operands[1:])._replace(lists_paths=True)
 
 
 _LINE_RANGE = lazy(r"[\d,$~+pdq;{}= \n]*\Z")
@@ -86,7 +96,7 @@ def _script(command: Command, words: list[str]) -> ParsedCommand:
         seeks = re.search(r"\b(?:select|test|contains|match)\(", script)
         return lookup(command, ToolKind.SEARCH if seeks else ToolKind.READ, script if seeks else "", operands)
     address = _ADDRESS.match(script.lstrip())
-    quiet = "n" in options.flags or name not in ("sed", "gsed")
+    quiet = options.has("n") or name not in ("sed", "gsed")
     if address and quiet and not _LINE_RANGE.match(script):
         return lookup(command, ToolKind.SEARCH, address[1], operands)
     return lookup(command, ToolKind.READ, "", operands)
@@ -112,5 +122,5 @@ def _test(command: Command, words: list[str]) -> ParsedCommand:
     inverted = words[:1] == ["!"]
     words = words[inverted:]
     if len(words) == 2 and words[0] in ("-e", "-f", "-d", "-s", "-L", "-h", "-r", "-x"):
-        return lookup(command, ToolKind.LIST, "", words[1:], is_silent=True, is_inverted=inverted)
+        return lookup(command, ToolKind.LIST, "", words[1:])._replace(is_silent=True, is_inverted=inverted)
     return ParsedCommand(ProgramRole.QUIET, program="test")

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.tool_kinds import LOOKUPS, MISSES, LookupIntent, Outcome, ToolKind
-from knowbound.traces.shell.plan import LinePlan, Lookup, plan
+from knowbound.traces.shell.parser import parse
+from knowbound.traces.shell.plan import LinePlan, Lookup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def read_shell(
 
     `failed` is the client's own flag, `purpose` the agent's description of the call, `folder` its working folder.
     """
-    line = plan(command)
+    line = LinePlan(parse(command))
     kind = ToolKind.SHELL  # also a line that builds, tests or changes something
     if line.lookups and not line.acts:
         kinds = {lookup.parsed.kind for lookup in line.lookups}
@@ -99,7 +100,7 @@ def _empty_filter(
     command: str, output: str, exit_code: int | None, failed: bool
 ) -> tuple[LinePlan, ToolKind, Outcome, str] | None:
     """Return the reading of `make | grep x` as an empty search, if it let nothing through and does nothing else."""
-    line = plan(command, filters_search=True)
+    line = LinePlan(parse(command), filters_search=True)
     if line.acts or not all(lookup.parsed.is_state for lookup in line.lookups):
         return None
     outcome, _ = _lookup_outcome(line, output, exit_code, failed)
@@ -117,34 +118,7 @@ def split_exit_code(text: str) -> tuple[int | None, str]:
 
 # ---- the output
 
-# Names that a message may start with, besides the programs in the line.
-_SHELL_NAMES = frozenset({"(eval)", "bash", "sh", "zsh", "dash", "-bash", "cd", "xargs", "env", "timeout", "sudo"})
-_SPEAKERS_OF_PROGRAM = {"git": ("fatal", "error"), "gh": ("GraphQL", "error"), "rtk": ("error",), "go": ("doc",)}
-_SPEAKER = lazy(r"(?:/[\w./-]*/)?(\(eval\)|\[fd error\]|[\w.+\[-]+):")
-_NOT_THERE = lazy(
-    r"no such file or directory|no matches found: |not a directory|does not exist|exists on disk, but not in"
-    r"|cannot find (?:path|the)|can't open file|cannot open file|unknown revision or path|bad revision"
-    r"|invalid object name|no such (?:package|symbol|path)|no symbol |no (?:method|field) |\(os error 2\)"
-    r"|no package |not a valid object name|did not match any|is not a directory|pathspec",
-    re.IGNORECASE,
-)
-_NOT_KNOWN = lazy(
-    r"(?:which: )?no [\w.+-]+ in \(|[\w.+-]+ not found$|.*: (?:type|command|which): [\w.+-]+: not found"
-    r"|WARNING: Package\(s\) not found|no (?:pull requests|issues|runs|releases|open \w+) (?:found|match)"
-    r"|.*\[error opening dir\]|npm (?:ERR!|error) (?:code E?404|404)"
-    r"|.*HTTP 404|GraphQL: Could not resolve to|.*: not found in this "
-)
-_NOT_KNOWN_HINTS = ("no ", "not ", "404", "[error")  # every message of `_NOT_KNOWN` has one of these
-_WRONG_USE = lazy(
-    r"(?:invalid|unrecognized|illegal|unknown) (?:option|flag|argument|subcommand|file type|predicate|primary"
-    r"|command|expression)|unexpected argument|regex parse error|regular expression|unmatched|unbalanced"
-    r"|repetition-operator|not balanced|missing argument|must precede|requires an argument|syntax error"
-    r"|parse error|unexpected (?:EOF|token)|command not found|: not found|permission denied"
-    r"|operation not permitted|argument list too long|back ?reference|trailing backslash|bad substitution"
-    r"|bad pattern|event not found|is a directory|not a git repository|invalid range|usage:"
-    r"|unterminated|unclosed|extra characters|illegal byte|cannot execute|bad math|unexpected INVALID",
-    re.IGNORECASE,
-)
+_NOT_KNOWN_HINTS = ("no ", "not ", "404", "[error")  # a message without a colon has one of these
 _NO_HITS = lazy(
     r"(?:no (?:matches|results?|files?|match|matching files) (?:found|were found)\.?|0 (?:matches|results|files)\b.*"
     r"|🔍 0 .*|0 directories(?:, 0 files)?|total 0|\(no output\)|\(?no matches\)?|└── \(empty\))$",
@@ -154,12 +128,10 @@ _NOISE = lazy(
     r"Shell cwd was reset to |<shellId: |\(Bash completed with no output\)|grep: warning: |total \d+$"
     r"|d[rwxst-]{9}\S*\s.*\s\.\.?$|[\w@/.-]+@\d[\w.+-]* /\S*$|tip: to pass '|For more information, try '--help'"
 )
-_BAD_CALL = lazy(r"usage:|error: (?:unexpected|unrecognized|invalid|the following required) ", re.IGNORECASE)
-_BAD_SYNTAX = lazy(r"parse error near|syntax error near|unexpected EOF|unmatched ['\"`]", re.IGNORECASE)
 _COUNT = lazy(r"(?:.*:)?\s*(\d+)(?:\s+\S+)?$")
 
 
-class _Output:
+class ReadOutput:
     """The lines of an output, sorted into hits and messages."""
 
     def __init__(self, line: LinePlan, output: str) -> None:
@@ -171,11 +143,7 @@ class _Output:
         self.wrong_use: set[str] = set()  # messages: wrong use, no permission
         self.is_line_unreadable = False  # the shell could not read the command line
         self.other_messages = 0  # … of another kind
-        self.speakers = _SHELL_NAMES | line.programs
-        for program in line.programs:
-            self.speakers |= set(_SPEAKERS_OF_PROGRAM.get(program, ()))
         self.prints_counts = any(lookup.prints_count for lookup in line.lookups)
-        self.looks_up_names = bool(line.programs & {"which", "type", "command", "whereis"})
         for text in filter(None, map(str.strip, output.splitlines())):
             self.take_line(text)
             if self.hits > _MAX_HITS:
@@ -195,28 +163,12 @@ class _Output:
 
     def take_message(self, text: str) -> bool:
         """Report whether a line is a message of a program, and note it."""
-        hinted = any(map(text.__contains__, _NOT_KNOWN_HINTS))
-        if hinted and _NOT_KNOWN.match(text) and (self.looks_up_names or not text.endswith(" not found")):
-            self.not_there.add(text)
-            return True
-        if ":" not in text:
+        is_hinted = any(map(text.__contains__, _NOT_KNOWN_HINTS))
+        if ":" not in text and not is_hinted:
             return False
-        speaker = _SPEAKER.match(text)
-        if speaker is None or speaker[1] not in self.speakers:
-            if _BAD_CALL.match(text):
-                self.wrong_use.add(text)
-            return _BAD_CALL.match(text) is not None
-        message = text[speaker.end() :]
-        if _NOT_THERE.search(message):
-            self.not_there.add(message)
-        elif _WRONG_USE.search(message):
-            self.wrong_use.add(message)
-            self.is_line_unreadable |= speaker[1] in _SHELL_NAMES and _BAD_SYNTAX.search(message) is not None
-        elif speaker[1] in ("fatal", "error", "GraphQL", "doc") or message.startswith(" "):
-            self.other_messages += 1
-        else:
-            return False  # a hit in a file with the name of a program
-        return True
+        from knowbound.traces.shell.messages import note_message  # noqa: PLC0415  # most searches end without messages
+
+        return note_message(self, text, is_hinted)
 
     def without_prints(self, text: str) -> str:
         """Return a line without the texts that the command line prints itself."""
@@ -242,7 +194,7 @@ class _Output:
 
 def _lookup_outcome(line: LinePlan, output: str, exit_code: int | None, failed: bool | None) -> tuple[Outcome, str]:
     """Return the outcome of a line that looks something up: by its messages and hits, then by its exit status."""
-    lines = _Output(line, output)
+    lines = ReadOutput(line, output)
     if lines.is_line_unreadable and not lines.hits:
         return Outcome.ERROR, "the shell could not read the line"
     if lines.wrong_use and len(lines.wrong_use) >= len(line.lookups) and (failed or not lines.hits):
@@ -252,7 +204,10 @@ def _lookup_outcome(line: LinePlan, output: str, exit_code: int | None, failed: 
     if lines.says_found:
         return Outcome.OK, "the line says that it was found"
     if lines.hits:
-        return _with_hits(line, lines)
+        named_things = sum(max(1, len(lookup.parsed.operands)) for lookup in line.lookups)
+        if line.shows_other_output and len(lines.not_there) >= named_things:
+            return Outcome.MISSING, "the path is not there; other programs printed the output"
+        return Outcome.OK, "partly found" if lines.not_there else "found"
     if lines.not_there:
         return Outcome.MISSING, "the path or name is not there"
     if lines.other_messages and failed:
@@ -272,14 +227,6 @@ def _lookup_outcome(line: LinePlan, output: str, exit_code: int | None, failed: 
     if status_lookup and status_lookup.decides_status:
         return _missed(line, f"{status_lookup.parsed.program} {_PAST_VERB[status_lookup.parsed.kind]} nothing")
     return _missed(line, "pipeline status swallowed; output empty")
-
-
-def _with_hits(line: LinePlan, lines: _Output) -> tuple[Outcome, str]:
-    """Return the outcome of an output with hits, which other programs of the line may have printed."""
-    named_things = sum(max(1, len(lookup.parsed.operands)) for lookup in line.lookups)
-    if line.shows_other_output and len(lines.not_there) >= named_things:
-        return Outcome.MISSING, "the path is not there; other programs printed the output"
-    return Outcome.OK, "partly found" if lines.not_there else "found"
 
 
 def _by_status(line: LinePlan, failed: bool | None) -> tuple[Outcome, str]:
@@ -325,10 +272,7 @@ def _shell_outcome(line: LinePlan, output: str, exit_code: int | None, failed: b
 
 
 def line_intent(line: LinePlan, main: ParsedCommand, purpose: str, folder: str) -> tuple[LookupIntent, str]:
-    """Return the intent of a command line whose lookups found nothing, and the fault of a malformed one.
-
-    `main` is the lookup that represents the call, `purpose` the agent's description of the call, `folder` its folder.
-    """
+    """Return the intent of a command line whose lookups found nothing, and the fault of its main lookup's pattern."""
     if main.syntax:
         from knowbound.traces.calls.intent import fault  # noqa: PLC0415  # a path has no syntax
 

@@ -20,7 +20,6 @@ from knowbound.traces.shell.tree import (
 )
 
 LONGEST = 20_000  # characters; a longer line is one unknown command
-_SHORT = 2_000  # characters; longer lines are not cached
 _DEEPEST = 24  # brackets of deeper groups are ignored
 _NESTED_SCRIPTS = 4  # bash -c "bash -c …": deeper scripts stay one command
 
@@ -44,15 +43,11 @@ _TOKEN = lazy(
 )
 
 
+@lru_cache(maxsize=256)  # several readers of a session parse the same line
 def parse(text: str) -> tuple[Pipeline, ...]:
     """Return the pipelines of a command line, in order."""
     if len(text) > LONGEST:
         return (Pipeline("", negated=False, stages=(Command((ShellWord(text[:100]),)),)),)
-    return _cached(text) if len(text) < _SHORT else _Parser(text, 0).parse()
-
-
-@lru_cache(maxsize=512)  # several readers of a session parse the same line
-def _cached(text: str) -> tuple[Pipeline, ...]:
     return _Parser(text, 0).parse()
 
 
@@ -290,12 +285,10 @@ def _inner_words(words: tuple[ShellWord, ...], valued: str, operands: int) -> tu
     at = 0
     while at < len(words):
         text = words[at].text
-        if text == "--":
+        if text == "--" or ASSIGNMENT.match(text):
             at += 1
         elif text.startswith("-") and len(text) > 1:
             at += 2 if text in valued.split() else 1
-        elif ASSIGNMENT.match(text):
-            at += 1
         elif operands:
             operands -= 1
             at += 1

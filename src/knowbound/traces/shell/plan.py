@@ -6,7 +6,6 @@ import re
 from typing import NamedTuple
 
 from knowbound.core.tool_kinds import ToolKind
-from knowbound.traces.shell.parser import parse
 from knowbound.traces.shell.programs import ParsedCommand, ProgramRole, describe
 from knowbound.traces.shell.tree import Command, CompoundCommand, Pipeline, Redirect, commands
 
@@ -25,41 +24,6 @@ class Lookup(NamedTuple):
     decides_status: bool  # its status is the status of its pipeline
 
 
-class LinePlan(NamedTuple):
-    """Facts about a command line that decide how its output is read."""
-
-    lookups: tuple[Lookup, ...]
-    printed: tuple[PrintedText, ...]
-    shows_other_output: bool  # other programs print their state into the output
-    acts: bool  # it builds, tests or changes something: the lookups are not its purpose
-    filters_output: bool  # a program's output goes through grep
-    status_lookup: int  # the lookup whose status is the status of the line, -1 for none
-    negated: bool  # `! grep …`
-    programs: frozenset[str]
-    removes_files: bool  # it removes or rewrites something
-
-
-def plan(command: str, *, filters_search: bool = False) -> LinePlan:
-    """Parse and plan a command line; with `filters_search`, `make | grep x` is a search and no filter."""
-    steps = parse(command)
-    planner = _Planner(filters_search)
-    planner.read_list(steps)
-    simple = list(commands(steps))
-    names = {name for command_of_line in simple for name in (command_of_line.program, *command_of_line.wrappers)}
-    names.update(name for step in steps for stage in step.stages for name in stage.wrappers)
-    return LinePlan(
-        lookups=tuple(planner.lookups),
-        printed=tuple(planner.printed),
-        shows_other_output=planner.shows_other_output,
-        acts=planner.acts,
-        filters_output=planner.filters_output,
-        status_lookup=planner.status_lookup,
-        negated=planner.negated,
-        programs=frozenset(names),
-        removes_files=any(map(_removes, simple)),
-    )
-
-
 def _removes(command: Command) -> bool:
     """Report whether a command removes files, other than temporary ones, or rewrites them in place."""
     program = command.program
@@ -75,6 +39,9 @@ _PROGRAMS = frozenset((ProgramRole.ACT, ProgramRole.SHOW))
 _PRINTING = frozenset(
     (ProgramRole.TEXT, ProgramRole.KNOWLEDGE, ProgramRole.SHOW, ProgramRole.FILTER, ProgramRole.COUNT)
 )
+
+
+Stages = tuple[Command | CompoundCommand, ...]
 
 
 class _Condition(NamedTuple):
@@ -95,17 +62,28 @@ class _Tail(NamedTuple):
     acts: bool  # a stage does something with each line
 
 
-class _Planner:
-    """Facts of a command line that are gathered as its pipelines are read, in order."""
+class LinePlan:
+    """Facts about a command line that decide how its output is read, gathered as its pipelines are read in order.
 
-    def __init__(self, filters_search: bool) -> None:
+    With `filters_search`, `make | grep x` is a search and no filter.
+    """
+
+    def __init__(self, steps: tuple[Pipeline, ...], *, filters_search: bool = False) -> None:
         self.filters_search = filters_search
         self.lookups: list[Lookup] = []
         self.printed: list[PrintedText] = []
-        self.shows_other_output = self.acts = self.filters_output = self.negated = False
-        self.status_lookup = -1
+        self.shows_other_output = False  # other programs print their state into the output
+        self.acts = False  # it builds, tests or changes something: the lookups are not its purpose
+        self.filters_output = False  # a program's output goes through grep
+        self.negated = False  # `! grep …`
+        self.status_lookup = -1  # the lookup whose status is the status of the line, -1 for none
+        self._read_list(steps)
+        simple = list(commands(steps))
+        names = {name for command in simple for name in (command.program, *command.wrappers)}
+        self.programs = frozenset(names.union(*(stage.wrappers for step in steps for stage in step.stages)))
+        self.removes_files = any(map(_removes, simple))
 
-    def read_list(
+    def _read_list(
         self, steps: tuple[Pipeline, ...], condition: _Condition = _UNCONDITIONAL, when: bool = True
     ) -> _Condition:
         """Read a list of pipelines that runs if the lookup of `condition` succeeds (`when`) or fails.
@@ -119,24 +97,24 @@ class _Planner:
             guard = (current, step.link == "&&") if current.lookup >= 0 else (condition, when)
             before = len(self.lookups)
             self.status_lookup = -1
-            found = self.read_pipeline(step.stages, *guard)
+            found = self._read_pipeline(step.stages, *guard)
             if found.lookup >= before:
                 current = _Condition(found.lookup, found.flipped != step.negated)
                 self.status_lookup = found.lookup
                 self.negated |= step.negated
         return current
 
-    def read_pipeline(self, stages: tuple[Command | CompoundCommand, ...], guard: _Condition, when: bool) -> _Condition:
+    def _read_pipeline(self, stages: Stages, guard: _Condition, when: bool) -> _Condition:
         """Read a pipeline: its first stage looks something up, or a later grep searches what it prints."""
         source, later = stages[0], stages[1:]
-        tail = self.later_stages(later)
+        tail = self._later_stages(later)
         if tail.acts:
             self.acts = True
             return _UNCONDITIONAL
         if isinstance(source, CompoundCommand):
-            return self.read_group(source, guard, when)
+            return self._read_group(source, guard, when)
         if not later:
-            return self.read_command(source, guard, when)
+            return self._read_command(source, guard, when)
         parsed = describe(source)
         search, last = tail.search, later[-1]
         if parsed.role is ProgramRole.LOOKUP and not parsed.is_silent:
@@ -161,16 +139,15 @@ class _Planner:
             discards_errors=_discards_errors(source.redirects),
             decides_status=decides,
         )
-        return self.add_lookup(lookup)
+        return self._add_lookup(lookup)
 
-    def later_stages(self, stages: tuple[Command | CompoundCommand, ...]) -> _Tail:
+    def _later_stages(self, stages: Stages) -> _Tail:
         """Read the stages after the first."""
         search: ParsedCommand | None = None
         counts = acts = False
         for stage in stages:
             if isinstance(stage, CompoundCommand):
-                inner = _Planner(self.filters_search)
-                inner.read_list(stage.test + stage.body + stage.other)
+                inner = LinePlan(stage.test + stage.body + stage.other, filters_search=self.filters_search)
                 acts |= inner.acts
                 searches = [lookup.parsed for lookup in inner.lookups if lookup.parsed.kind is ToolKind.SEARCH]
                 search = searches[0]._replace(is_silent=False) if searches else search
@@ -186,26 +163,26 @@ class _Planner:
                 counts |= parsed.prints_count  # grep -vc
         return _Tail(search, counts, acts)
 
-    def add_lookup(self, lookup: Lookup) -> _Condition:
+    def _add_lookup(self, lookup: Lookup) -> _Condition:
         self.lookups.append(lookup)
         return _Condition(
             len(self.lookups) - 1, lookup.parsed.is_inverted and lookup.parsed.program in ("test", "[", "[[")
         )
 
-    def read_group(self, group: CompoundCommand, guard: _Condition, when: bool) -> _Condition:
+    def _read_group(self, group: CompoundCommand, guard: _Condition, when: bool) -> _Condition:
         """Read a group; the branches of an `if` depend on the lookup in its test."""
         if group.word == "if":
-            condition = self.read_list(group.test)
+            condition = self._read_list(group.test)
             if condition.lookup < 0:
                 condition = guard
-            self.read_list(group.body, condition, True)
-            self.read_list(group.other, condition, False)
+            self._read_list(group.body, condition, True)
+            self._read_list(group.other, condition, False)
             return _UNCONDITIONAL
-        self.read_list(group.test)
-        condition = self.read_list(group.body, guard, when)
+        self._read_list(group.test)
+        condition = self._read_list(group.body, guard, when)
         return condition if group.word in ("(", "{", "sh") else _UNCONDITIONAL
 
-    def read_command(self, command: Command, guard: _Condition, when: bool) -> _Condition:
+    def _read_command(self, command: Command, guard: _Condition, when: bool) -> _Condition:
         """Read a command that is a pipeline of its own."""
         parsed = describe(command)
         goes_to_file = _goes_to_file(command.redirects)
@@ -214,22 +191,19 @@ class _Planner:
                 return _UNCONDITIONAL
             silent = parsed.is_silent or goes_to_file
             muted = _discards_errors(command.redirects)
-            return self.add_lookup(Lookup(parsed, parsed.prints_count, silent, muted, decides_status=True))
+            return self._add_lookup(Lookup(parsed, parsed.prints_count, silent, muted, decides_status=True))
         if parsed.role is ProgramRole.PRINT and not goes_to_file:
-            self.read_print(command, guard, when)
+            from knowbound.traces.shell.printed import printed_texts  # noqa: PLC0415  # most lines print nothing
+
+            for printed in printed_texts(command, guard.lookup, when != guard.flipped):
+                self.shows_other_output |= printed.is_unknown
+                self.printed += [] if printed.is_unknown else [printed]
         elif parsed.role is ProgramRole.ACT:
             self.acts = True
         elif parsed.role in _PRINTING:
             has_heredoc = any(redirect.operator == "<<" for redirect in command.redirects)
             self.shows_other_output |= not goes_to_file and not has_heredoc
         return _UNCONDITIONAL
-
-    def read_print(self, command: Command, guard: _Condition, when: bool) -> None:
-        from knowbound.traces.shell.printed import printed_texts  # noqa: PLC0415  # most lines print nothing
-
-        for printed in printed_texts(command, guard.lookup, when != guard.flipped):
-            self.shows_other_output |= printed.is_unknown
-            self.printed += [] if printed.is_unknown else [printed]
 
 
 def _goes_to_file(redirects: tuple[Redirect, ...]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
+from itertools import islice
 from typing import NamedTuple
 
 from knowbound.core.tool_kinds import Syntax, ToolKind
@@ -48,56 +49,41 @@ def _words(text: str) -> frozenset[str]:
 
 
 class Arguments(NamedTuple):
-    """Arguments of a program: options, their values, operands."""
+    """Arguments of a program: its options with their values, and its operands."""
 
-    flags: frozenset[str]
-    values: dict[str, list[str]]
+    options: dict[str, list[str]]
     operands: list[str]
 
     def has(self, *names: str) -> bool:
         """Report whether one of the options was given, with or without a value."""
-        return any(name in self.flags or name in self.values for name in names)
+        return any(name in self.options for name in names)
 
     def valued(self, *names: str) -> list[str]:
         """Return the values of these options."""
-        return [value for name in names for value in self.values.get(name, ())]
+        return [value for name in names for value in self.options.get(name, ())]
 
 
 def arguments(words: list[str], short: str = "", long: frozenset[str] = frozenset()) -> Arguments:
     """Split arguments as getopt does; `short` and `long` name the options that take a value."""
-    flags: set[str] = set()
-    values: dict[str, list[str]] = {}
+    options: dict[str, list[str]] = {}
     operands: list[str] = []
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
+    left = iter(words)
+    for word in left:
         if word == "--":
-            operands += words[at:]
-            break
-        if word.startswith("--"):
+            operands += left
+        elif word.startswith("--"):
             name, equals, value = word[2:].partition("=")
-            if equals:
-                values.setdefault(name, []).append(value)
-            elif name in long and at < len(words):
-                values.setdefault(name, []).append(words[at])
-                at += 1
-            else:
-                flags.add(name)
+            values = [value] if equals else list(islice(left, 1)) if name in long else []
+            options.setdefault(name, []).extend(values)
         elif word.startswith("-") and len(word) > 1:
             for position, letter in enumerate(word[1:], 2):
-                if letter not in short:
-                    flags.add(letter)
-                    continue
-                value = word[position:]
-                if not value and at < len(words):
-                    value = words[at]
-                    at += 1
-                values.setdefault(letter, []).append(value)
-                break
+                values = options.setdefault(letter, [])
+                if letter in short:
+                    values.append(word[position:] or next(left, ""))
+                    break
         else:
             operands.append(word)
-    return Arguments(frozenset(flags), values, operands)
+    return Arguments(options, operands)
 
 
 # ---- searching by content
@@ -147,16 +133,12 @@ def search(command: Command, words: list[str]) -> ParsedCommand:
     if table == "rg" and options.has("files"):
         globs = [glob for glob in options.valued("g", "glob", "iglob") if not glob.startswith("!")]
         kind = ToolKind.SEARCH if globs else ToolKind.LIST
-        return lookup(command, kind, " ".join(globs), operands, lists_paths=True)
+        return lookup(command, kind, " ".join(globs), operands)._replace(lists_paths=True)
     if table == "ag" and options.has("g"):
         patterns = patterns or operands[:1]
     if not patterns and not options.has("f", "file") and operands:
         patterns, operands = operands[:1], operands[1:]
-    return lookup(
-        command,
-        ToolKind.SEARCH,
-        " | ".join(patterns),
-        operands,
+    return lookup(command, ToolKind.SEARCH, " | ".join(patterns), operands)._replace(
         syntax=_syntax(command.program, table, options),
         prints_count=options.has("c", "count", "count-matches"),
         is_silent=options.has("q", "quiet", "silent"),
@@ -176,42 +158,19 @@ def _syntax(program: str, table: str, options: Arguments) -> Syntax | None:
     return Syntax.EXTENDED if program == "egrep" or options.has("E", "extended-regexp") else Syntax.BASIC
 
 
-def lookup(
-    command: Command,
-    kind: ToolKind,
-    query: str,
-    operands: list[str],
-    *,
-    syntax: Syntax | None = None,
-    is_state: bool = False,
-    prints_count: bool = False,
-    is_silent: bool = False,
-    lists_paths: bool = False,
-    is_inverted: bool = False,
-) -> ParsedCommand:
+def lookup(command: Command, kind: ToolKind, query: str, operands: list[str]) -> ParsedCommand:
     """Return a lookup, with the operands that name something."""
     named = tuple(operand for operand in operands if operand not in ("-", "{}"))
-    return ParsedCommand(
-        ProgramRole.LOOKUP, kind, query, named, program=command.program, syntax=syntax, is_state=is_state,
-        prints_count=prints_count, is_silent=is_silent, lists_paths=lists_paths, is_inverted=is_inverted,
-    )  # fmt: skip
+    return ParsedCommand(ProgramRole.LOOKUP, kind, query, named, program=command.program)
 
 
 # ---- searching by name
 
 
-def _fd(command: Command, words: list[str]) -> ParsedCommand:
-    """Read `fd`: a pattern or an extension, then the folders."""
-    options = arguments_of(command, words)
-    query = [*options.operands[:1], *options.valued("e", "extension")]
-    kind = ToolKind.SEARCH if query else ToolKind.LIST
-    return lookup(command, kind, " ".join(query), options.operands[1:], lists_paths=True)
-
-
 def _names(command: Command, words: list[str]) -> ParsedCommand:
     """Read `which`, `type`, `command -v`, `locate`: the operands are names, not paths."""
     names = [word for word in words if not word.startswith("-")]
-    return lookup(command, ToolKind.SEARCH, " ".join(names), [], is_state=command.program in _PROGRAM_PLACES)
+    return lookup(command, ToolKind.SEARCH, " ".join(names), [])._replace(is_state=command.program in _PROGRAM_PLACES)
 
 
 _PROGRAM_PLACES = _words("which whereis type command hash")
@@ -222,7 +181,7 @@ _PROGRAM_PLACES = _words("which whereis type command hash")
 
 def _list(command: Command, words: list[str]) -> ParsedCommand:
     operands = arguments_of(command, words).operands
-    return lookup(command, ToolKind.LIST, "", operands, is_state=command.program == "stat")
+    return lookup(command, ToolKind.LIST, "", operands)._replace(is_state=command.program == "stat")
 
 
 def _read(command: Command, words: list[str]) -> ParsedCommand:
@@ -238,14 +197,13 @@ def _read(command: Command, words: list[str]) -> ParsedCommand:
 # Programs that are read alike.
 _BY_READER: dict[Callable[[Command, list[str]], ParsedCommand], str] = {
     search: "grep egrep fgrep zgrep bzgrep xzgrep ggrep pgrep-files ugrep ug rg rga ripgrep ag ack ack-grep",
-    _fd: "fd fdfind",
     _names: "which whereis type locate mlocate plocate mdfind command",
     _list: "ls tree exa eza lsd dir vdir stat file readlink realpath du gls Get-ChildItem",
     _read: "cat bat batcat head tail less more nl tac strings xxd od hexdump zcat gzcat wc cut sort uniq "
     "column rev fold fmt paste tr basename dirname md5sum sha256sum expand pbpaste",
 }
 _READERS = {name: reader for reader, names in _BY_READER.items() for name in names.split()}
-_EXPRESSIONS = _words("find gfind sed gsed awk gawk mawk jq yq test [ [[")
+_EXPRESSIONS = _words("find gfind fd fdfind sed gsed awk gawk mawk jq yq test [ [[")
 _ROLES = {
     ProgramRole.PRINT: "echo printf",
     ProgramRole.QUIET: "cd pushd popd true false : mkdir rm mv cp touch chmod chown ln rmdir wait kill pkill killall "

@@ -67,7 +67,7 @@ def describe_service(command: Command, words: list[str]) -> ParsedCommand:
         case _ if name in _VERBS:
             plain = [word for word in words if not word.startswith("-") or name == "dpkg"]
             if _TEXT in _VERBS[name] and plain[1:] and plain[0] in _LOOKS_UP_NAME:
-                return lookup(command, ToolKind.SEARCH, " ".join(plain[1:]), [], is_state=plain[0] != "doc")
+                return lookup(command, ToolKind.SEARCH, " ".join(plain[1:]), [])._replace(is_state=plain[0] != "doc")
             role = _role_of_verb(name, plain[0] if plain else "")
         case _ if name.startswith("python") and words[:2] == ["-m", "json.tool"]:
             role = ProgramRole.FILTER
@@ -97,7 +97,7 @@ def _git(command: Command, words: list[str]) -> ParsedCommand:
     if verb in ("ls-files", "ls-tree"):
         options = arguments(words, "xX", frozenset({"exclude", "exclude-from", "exclude-per-directory"}))
         places = options.operands[verb == "ls-tree" :]
-        return lookup(command, ToolKind.LIST, " ".join(places), places, lists_paths=True)
+        return lookup(command, ToolKind.LIST, " ".join(places), places)._replace(lists_paths=True)
     if verb in ("log", "reflog", "shortlog"):  # `-S x`, `-G x`, `--grep x` and `-- path` search the history
         options = arguments(words, "SGnL", frozenset("grep author format since until after before".split()))
         searched_for = options.valued("S", "G", "grep") or words[cut + 1 :]
@@ -110,11 +110,11 @@ def _git(command: Command, words: list[str]) -> ParsedCommand:
             return lookup(command, ToolKind.READ, "", paths)
     names = [word for word in words if not word.startswith("-")]
     if verb == "ls-remote" and len(names) > 1:
-        return lookup(command, ToolKind.LIST, " ".join(names[1:]), [], is_state=True)
+        return lookup(command, ToolKind.LIST, " ".join(names[1:]), [])._replace(is_state=True)
     if verb in ("branch", "tag"):
         options = arguments(words)
         if options.has("l", "list") and options.operands:
-            return lookup(command, ToolKind.LIST, " ".join(options.operands), [], is_state=True)
+            return lookup(command, ToolKind.LIST, " ".join(options.operands), [])._replace(is_state=True)
         acts = options.operands and not options.has("a", "r", "contains", "merged", "no-merged", "points-at")
         return ParsedCommand(ProgramRole.QUIET if acts else _TEXT, program="git")
     return ParsedCommand(_role_of_verb("git", verb), program=f"git {verb}")
@@ -131,9 +131,9 @@ def _gh(command: Command, words: list[str]) -> ParsedCommand:
         searched = options.valued("search", "S")
         searched_for = searched + options.valued("head")
         kind = ToolKind.SEARCH if searched_for else ToolKind.LIST
-        return lookup(command, kind, " ".join(searched_for), [], is_state=not searched)
+        return lookup(command, kind, " ".join(searched_for), [])._replace(is_state=not searched)
     if verb == "view" and subject in ("pr", "issue", "release", "repo"):
-        return lookup(command, ToolKind.READ, " ".join([subject, *options.operands]), [], is_state=True)
+        return lookup(command, ToolKind.READ, " ".join([subject, *options.operands]), [])._replace(is_state=True)
     writes = not {"-X", "--method", "-f", "-F", "--field", "--raw-field", "--input"}.isdisjoint(words)
     is_text = verb in ("view", "diff") or (subject == "api" and not writes)
     return ParsedCommand(_TEXT if is_text else ProgramRole.ACT, program="gh")

@@ -58,13 +58,13 @@ def read_input() -> bytes | None:
 
 def may_be_miss(data: bytes) -> bool:
     """Report whether an event may be of a lookup that found nothing."""
-    at = data.find(_RESPONSE)
-    if at < 0:  # a failure: its text names what is missing, and for a command a lesson may know what to do
+    position = data.find(_RESPONSE)
+    if position < 0:  # a failure: its text names what is missing, and for a command a lesson may know what to do
         lowered = data.lower()
         return b'"error":' in lowered and (
             b'"error":"exit code ' in lowered or any(word in lowered for word in _FAILED)
         )
-    start = at + len(_RESPONSE)
+    start = position + len(_RESPONSE)
     response = data[start : start + _SHORT_BYTES * 4].lstrip()
     if response.startswith(b'"'):  # the output of a command
         return (_is_empty(response[1:]) and looks_up(data)) or _is_misused(response)

@@ -77,11 +77,7 @@ def with_lessons(report: ObserveReport, settings: Settings) -> ObserveReport:
 
 
 def rendered(
-    report: ObserveReport,
-    signals: Iterator[Signal],
-    out: Out,
-    answers: str = "",
-    detail: Detail | None = None,
+    report: ObserveReport, signals: Iterator[Signal], out: Out, answers: str = "", detail: Detail | None = None
 ) -> Iterator[str]:
     """Render the report; jsonl is a stream of all signals."""
     from knowbound.report.observe import Detail, render_observe

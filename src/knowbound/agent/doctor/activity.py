@@ -272,12 +272,12 @@ def injected_tokens(records: list[InjectionRecord]) -> tuple[int, int, int]:
     for record in records:
         sessions[record.session].append(record)
     injected_count = read_tokens = session_count = 0
-    for of_session in list(sessions.values())[-_NEWEST_SESSIONS:]:
-        transcript = next((record.transcript for record in reversed(of_session) if record.transcript), "")
+    for session_records in list(sessions.values())[-_NEWEST_SESSIONS:]:
+        transcript = next((record.transcript for record in reversed(session_records) if record.transcript), "")
         new_tokens = _input_tokens(Path(transcript)) if transcript else 0
         if new_tokens:
-            delivered = sum(record.tokens for record in of_session if record.delivered)
-            injected_count += delivered + sum(record.late_tokens for record in of_session if record.late_delivered)
+            delivered = sum(record.tokens for record in session_records if record.delivered)
+            injected_count += delivered + sum(record.late_tokens for record in session_records if record.late_delivered)
             read_tokens, session_count = read_tokens + new_tokens, session_count + 1
     return injected_count, read_tokens, session_count
 

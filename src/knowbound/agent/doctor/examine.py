@@ -70,7 +70,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
         checks.append(HealthCheck("config", PROBLEM, config_problem, "knowbound explain config-unreadable"))
     else:
         checks += _safely("config", lambda: data_folder.check_config(settings))
-    of_store = {
+    store_checks = {
         "databases": lambda: data_folder.check_databases(home),
         "index": lambda: data_folder.check_index(settings),
         "sync": lambda: data_folder.check_freshness(settings),
@@ -83,7 +83,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
         "transcripts": lambda: activity.check_transcripts(settings, environ),
         "scoring": lambda: activity.check_scoring(settings),
     }
-    of_agents = {
+    agent_checks = {
         "policy": lambda: check_policy(settings),
         "model": lambda: check_permission(settings),
         "switch": check_switch,
@@ -91,7 +91,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
         "hooks": lambda: _check_agents(settings, environ, has_store=has_store),
         "extras": lambda: check_extras(settings),
     }
-    for name, check in ((of_store if has_store else {}) | of_agents).items():
+    for name, check in ((store_checks if has_store else {}) | agent_checks).items():
         checks += _safely(name, check)
     return checks
 

@@ -98,11 +98,11 @@ def _valid_id(value: object) -> str:
 
 def _transcripts(projects: list[Path], session: str) -> Iterator[Path]:
     """Yield the transcripts that may have the call: that of the server's first session, then recently written ones."""
-    of_session = _transcripts_of(projects, session) if session else []
-    yield from of_session
+    session_transcripts = _transcripts_of(projects, session) if session else []
+    yield from session_transcripts
     modified = {path: _modified_at(path) for path in _transcripts_of(projects, "*")}
     since = time.time() - _RECENT_SECONDS
-    for path in sorted(modified.keys() - set(of_session), key=modified.__getitem__, reverse=True):
+    for path in sorted(modified.keys() - set(session_transcripts), key=modified.__getitem__, reverse=True):
         if modified[path] < since:
             return
         yield path

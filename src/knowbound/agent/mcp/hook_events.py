@@ -312,15 +312,15 @@ def _output_with(event: str, text: str) -> Json:
 
 def _data_folders(cwd: str) -> Iterator[str]:
     """Yield the data folders of the agent's folder and of the server's: an agent may leave its project for a while."""
-    of_agent = data_folder(cwd)[1] if cwd else ""
-    if of_agent:
-        yield of_agent
+    agent_folder = data_folder(cwd)[1] if cwd else ""
+    if agent_folder:
+        yield agent_folder
     try:
-        of_server = data_folder(os.getcwd())[1]
+        server_folder = data_folder(os.getcwd())[1]
     except OSError:  # the folder was removed
         return
-    if of_server and of_server != of_agent:
-        yield of_server
+    if server_folder and server_folder != agent_folder:
+        yield server_folder
 
 
 def _by_process(event: str, payload: Json) -> Json:

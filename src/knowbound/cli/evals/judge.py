@@ -174,12 +174,7 @@ def calibrate(
 
 
 def _calibrate_turns(
-    settings: Settings,
-    labels: Path | None,
-    judge: str,
-    aside: float | None,
-    strict: bool,
-    out: Out,
+    settings: Settings, labels: Path | None, judge: str, aside: float | None, strict: bool, out: Out
 ) -> int:
     from knowbound.judge.calibration import calibrate_turns
     from knowbound.report.judging import render_calibration
@@ -248,7 +243,7 @@ def label_turns(settings: Settings, input_: Path | None, count: int, seed: int, 
 
     def ask(turn: UnlabelledTurn, number: str) -> dict[str, ItemLabel] | str:
         """Ask for the labels of the items. Undo before the first item goes back to the last turn."""
-        _show(_turn_lines(turn, number))
+        echo("\n".join(_turn_lines(turn, number)), err=True)
         given: list[ItemLabel | None] = []
         while len(given) < len(turn.items):
             label = _ask_item(turn.items[len(given)], f"Item {len(given) + 1} of {len(turn.items)}", keys)
@@ -312,7 +307,7 @@ def _undo_last(path: Path, written: list[tuple[int, bytes, _LabelType]], positio
 
 def _ask_item(item: JudgedItem, number: str, keys: _Keys) -> ItemLabel | str:
     """Ask for the label of an item. After a first answer, undo asks about the same item again."""
-    _show(_item_lines(item, number))
+    echo("\n".join(_item_lines(item, number)), err=True)
     answers: list[bool] = []
     while len(answers) < len(_TURN_QUESTIONS):
         key = keys.next(_TURN_QUESTIONS[len(answers)])
@@ -353,10 +348,6 @@ class _Keys:
 
 
 # Text from traces is shown behind a margin, made plain
-
-
-def _show(lines: Iterator[str]) -> None:
-    echo("\n".join(lines), err=True)
 
 
 def _turn_lines(turn: UnlabelledTurn, number: str) -> Iterator[str]:

@@ -91,16 +91,16 @@ def _unmanaged(home: Path) -> list[UnmanagedItem]:
         return observed.unmanaged()
 
 
-def _overview(items: list[ListedItem], foreign: list[UnmanagedItem], sources: list[ListedSource]) -> str:
+def _overview(items: list[ListedItem], unmanaged: list[UnmanagedItem], sources: list[ListedSource]) -> str:
     served = [item for item in items if item.served]
     return (
         f"{counted(len(items), 'item')} from {counted(len(sources), 'source')}: {len(served)} served, "
         f"{sum(item.injections > 0 for item in items)} injected so far, "
-        f"{sum(item.stale for item in served)} stale; {len(foreign)} unmanaged."
+        f"{sum(item.stale for item in served)} stale; {len(unmanaged)} unmanaged."
     )
 
 
-def _next_step(items: list[ListedItem], foreign: list[UnmanagedItem]) -> Iterator[str]:
+def _next_step(items: list[ListedItem], unmanaged: list[UnmanagedItem]) -> Iterator[str]:
     """Name the next step, if there is one."""
     served = [item for item in items if item.served]
     stale = [item for item in served if item.stale]
@@ -113,8 +113,8 @@ def _next_step(items: list[ListedItem], foreign: list[UnmanagedItem]) -> Iterato
         yield f"Next: knowbound kms show {stale[0].id}   (what it is about has changed)"
     elif unverified:
         yield f"Next: knowbound kms show {unverified[0].id}   (confirm it: kms flag ID --clear; or kms supersede ID)"
-    elif not items and foreign:
-        path = next((item.path for item in foreign if item.path), "CLAUDE.md")
+    elif not items and unmanaged:
+        path = next((item.path for item in unmanaged if item.path), "CLAUDE.md")
         yield f"Next: knowbound kms import {path}   (then it can be ranked, measured and corrected)"
     elif not items:
         yield "Next: knowbound kms import docs   (or: knowbound kms add CONTENT; clients load CLAUDE.md themselves)"
@@ -124,25 +124,25 @@ def _next_step(items: list[ListedItem], foreign: list[UnmanagedItem]) -> Iterato
 
 def _source_lines(items: list[ListedItem], sources: list[ListedSource], most: int, format_hint: str) -> Iterator[str]:
     for source in sources:
-        of_source = [item for item in items if (item.kind, item.source) == (source.kind, source.source)]
+        source_items = [item for item in items if (item.kind, item.source) == (source.kind, source.source)]
         marks = [f"{source.served} served", f"{source.injected} injected"]
         marks += [f"{source.stale} stale"] if source.stale else []
         marks += [f"{count} {flag}" for flag, count in sorted(source.flags.items())]
         yield f"\n{_source_name(source)}: {counted(source.items, 'item')} ({', '.join(marks)})"
-        yield from (f"  {_item_line(item)}" for item in of_source[:most])
-        if len(of_source) > most:
-            yield f"  … and {len(of_source) - most} more: knowbound kms list --source {source.source}{format_hint}"
+        yield from (f"  {_item_line(item)}" for item in source_items[:most])
+        if len(source_items) > most:
+            yield f"  … and {len(source_items) - most} more: knowbound kms list --source {source.source}{format_hint}"
 
 
-def _unmanaged_lines(foreign: list[UnmanagedItem], most: int, format_hint: str) -> Iterator[str]:
-    if not foreign:
+def _unmanaged_lines(unmanaged: list[UnmanagedItem], most: int, format_hint: str) -> Iterator[str]:
+    if not unmanaged:
         return
-    yield f"\nUnmanaged, injected by others: {counted(len(foreign), 'item')}"
-    for item in foreign[:most]:
+    yield f"\nUnmanaged, injected by others: {counted(len(unmanaged), 'item')}"
+    for item in unmanaged[:most]:
         where = f"{item.source} {item.path}".strip()
         yield f"  {item.id}  {item.injections}× in {counted(item.sessions, 'session')}  {where}: {short(item.excerpt)}"
-    if len(foreign) > most:
-        yield f"  … and {len(foreign) - most} more: knowbound kms list --source {UNMANAGED}{format_hint}"
+    if len(unmanaged) > most:
+        yield f"  … and {len(unmanaged) - most} more: knowbound kms list --source {UNMANAGED}{format_hint}"
 
 
 def _item_line(item: ListedItem) -> str:

@@ -240,18 +240,16 @@ def _keep_turn_calibrations(
     home: Path, mark: LabelMark, main: MeasuredJudge, gates: dict[Metric, MetricGate], fallback: MeasuredJudge | None
 ) -> None:
     """Store the calibrations by the version of each judge; the fallback has none of its own to fall back to."""
-    made = utc_now()
-
-    def calibration(
-        judge: MeasuredJudge, gates: dict[Metric, MetricGate], fallback_version: str = ""
-    ) -> TurnJudgeCalibration:
-        metrics = {metric: replace(found, gate=gates[metric]) for metric, found in judge.metrics.items()}
-        return TurnJudgeCalibration(judge.judge, made, mark.sha256_8, mark.turns or 0, metrics, fallback_version)
-
-    calibrations = {main.version: calibration(main, gates, fallback.version if fallback else "")}
+    kept = {main.version: (main, gates, fallback.version if fallback else "")}
     if fallback:
         own_gates = {metric: with_fallback(found.gate, None) for metric, found in fallback.metrics.items()}
-        calibrations[fallback.version] = calibration(fallback, own_gates)
+        kept[fallback.version] = (fallback, own_gates, "")
+    made, calibrations = utc_now(), {}
+    for version, (judge, gates_of_judge, takes_over) in kept.items():
+        metrics = {metric: replace(found, gate=gates_of_judge[metric]) for metric, found in judge.metrics.items()}
+        calibrations[version] = TurnJudgeCalibration(
+            judge.judge, made, mark.sha256_8, mark.turns or 0, metrics, takes_over
+        )
     keep_turn_judge_calibrations(home, calibrations)
 
 

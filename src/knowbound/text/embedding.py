@@ -87,9 +87,9 @@ class Unpacked:
         self.square = round(math.hypot(*self.numbers) ** 2)
 
 
-def similarity(one: bytes, other: bytes) -> float:
+def similarity(vector: bytes, other: bytes) -> float:
     """Return the cosine of two vectors made by `embed`: 1 for the same direction, 0 if a text has no known word."""
-    return nearest_similarity([Unpacked(one)], Unpacked(other))
+    return nearest_similarity([Unpacked(vector)], Unpacked(other))
 
 
 def nearest_similarity(several: Sequence[Unpacked], other: Unpacked) -> float:

@@ -127,16 +127,16 @@ def spellings(words: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def one_edit(one: str, other: str) -> bool:
+def one_edit(word: str, other: str) -> bool:
     """Report whether a single letter was added, dropped, changed, or swapped with its neighbour."""
-    if one == other or abs(len(one) - len(other)) > 1:
+    if word == other or abs(len(word) - len(other)) > 1:
         return False
-    at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    if len(one) == len(other):
-        return one[at + 1 :] == other[at + 1 :] or (
-            one[at : at + 2] == other[at : at + 2][::-1] and one[at + 2 :] == other[at + 2 :]
+    at = next((i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other)))
+    if len(word) == len(other):
+        return word[at + 1 :] == other[at + 1 :] or (
+            word[at : at + 2] == other[at : at + 2][::-1] and word[at + 2 :] == other[at + 2 :]
         )
-    short, long = sorted((one, other), key=len)
+    short, long = sorted((word, other), key=len)
     return short[at:] == long[at + 1 :]
 
 
@@ -164,16 +164,16 @@ def path_terms(path: str) -> frozenset[str]:
     return frozenset(part for part in (name, stem) if part)
 
 
-def similar(one: frozenset[str], other: frozenset[str]) -> bool:
+def similar(first: frozenset[str], second: frozenset[str]) -> bool:
     """Report whether two sets of terms mean the same: they share half of the terms, or one contains the other."""
-    if not one or not other:
+    if not first or not second:
         return False
-    shared = len(one & other)
-    if shared and (shared * 2 >= len(one | other) or shared == min(len(one), len(other))):
+    shared = len(first & second)
+    if shared and (shared * 2 >= len(first | second) or shared == min(len(first), len(second))):
         return True
     # One term contains the other: `session_store`, `sessionstore_test`.
-    plain, plain_other = ([plain_term(term) for term in side if len(term) > 5] for side in (one, other))
-    return any(a in b or b in a for a in plain for b in plain_other)
+    plain, plain_second = ([plain_term(term) for term in side if len(term) > 5] for side in (first, second))
+    return any(a in b or b in a for a in plain for b in plain_second)
 
 
 def plain_term(term: str) -> str:

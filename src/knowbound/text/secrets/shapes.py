@@ -126,7 +126,8 @@ _BY_START: dict[str, list[str]] = {}
 for _prefix in sorted(_ROWS, key=len, reverse=True):
     _BY_START.setdefault(_prefix[0], []).append(_prefix)
 _BRANCHES = (
-    f"{re.escape(first)}(?:{'|'.join(re.escape(prefix[1:]) for prefix in ones)})" for first, ones in _BY_START.items()
+    f"{re.escape(first)}(?:{'|'.join(re.escape(prefix[1:]) for prefix in prefixes)})"
+    for first, prefixes in _BY_START.items()
 )
 _ANY = f"(?:{'|'.join(_BRANCHES)})"
 _PREFIX = lazy("(?<![A-Za-z0-9])" + _ANY)

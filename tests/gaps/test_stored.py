@@ -10,10 +10,22 @@ import pytest
 
 from knowbound.config import Settings
 from knowbound.core.signal import Findings, Sample, Signal, SignalType, Status, Topic
+from knowbound.core.trace import LeftOut
 from knowbound.errors import InputError
 from knowbound.gaps.lens import LensSettings
 from knowbound.gaps.reading import read_session
-from knowbound.gaps.stored import Filters, newest_topic, signals_of, since, topics_by_cost
+from knowbound.gaps.stored import (
+    Filters,
+    at_root,
+    folders_of,
+    newest_report,
+    newest_topic,
+    project_at,
+    project_of_root,
+    signals_of,
+    since,
+    topics_by_cost,
+)
 from knowbound.store.observed import Observed
 from knowbound.traces.corpus import SessionFiles
 from knowbound.traces.sessions import SharedEvents
@@ -137,3 +149,89 @@ def test_signals_are_those_of_answered_samples_of_the_skill_asked_for(
     store.keep_sessions([("k", "s", "read", msgspec.msgpack.encode([found]))])
     given = signals_of(store, ["k"], Filters(skill=skill), everyday_report(topics=[]))
     assert [signal.sample for signal in given] == samples
+
+
+@pytest.mark.parametrize("mark", ["CLAUDE.md", ".git", "go.mod"])
+def test_a_folder_with_a_mark_is_a_project_and_a_home_folder_is_none(
+    mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert project_at(tmp_path) == ""
+    (tmp_path / mark).mkdir()
+    assert project_at(tmp_path) == str(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert project_at(tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("folders", "is_given", "project"),
+    [
+        (["/elsewhere/wiki", "/work/shop/api"], False, "api"),
+        (["/elsewhere/shop"], False, "shop"),  # by name
+        (["/elsewhere/wiki", "/elsewhere/wiki", "/elsewhere/billing"], True, "wiki"),
+        (["/elsewhere/wiki"], False, ""),
+        ([], True, ""),
+        (["/work/shop/.worktrees/x"], False, "shop"),
+        (["", "/elsewhere/wiki"], True, ""),
+    ],
+)
+def test_the_project_of_a_root_is_known_by_folder_by_name_or_by_most_sessions(
+    folders: list[str], is_given: bool, project: str
+) -> None:
+    assert project_of_root(folders, Path("/work/shop"), is_given) == project
+
+
+def test_a_session_below_the_root_counts_there() -> None:
+    assert at_root("/work/shop/api", ("/link/shop", "/work/shop")) == "/link/shop"
+    assert at_root("/work/shopping", ("/link/shop", "/work/shop")) == "/work/shopping"
+    assert folders_of(Path("/"))[0] == "/"
+
+
+@pytest.mark.parametrize(
+    ("filters", "why"),
+    [
+        (Filters(), None),
+        (Filters(project="wiki", agent="x"), LeftOut.OTHER_PROJECT),
+        (Filters(agent="claude-code"), LeftOut.OTHER_AGENT),
+        (Filters(agent="codex"), None),
+        (Filters(since="2026-11-02"), LeftOut.BEFORE),
+        (Filters(since="2026-11-01"), None),
+        (Filters(since="2026-11-01T00:00:00"), LeftOut.BEFORE),
+    ],
+)
+def test_a_session_is_left_out_for_the_first_reason(filters: Filters, why: LeftOut | None) -> None:
+    found = Findings("s", "codex", project="/work/shop", ended="2026-11-01")
+    assert (filters.why_not(found), filters.admits(found)) == (why, why is None)
+    assert Filters(since="2026").why_not(Findings("s", "codex")) is LeftOut.BEFORE  # without any time
+
+
+def test_only_filters_that_were_given_are_shown() -> None:
+    assert Filters().shown() == {}
+    assert Filters(since="x", skill="ship").shown() == {"since": "x", "skill": "ship"}
+
+
+def test_pages_begin_where_the_last_one_ended(settings: Settings) -> None:
+    assert [one.id for one in topics_by_cost(settings, after="1").rows] == ["3", "1"]
+    assert [one.id for one in topics_by_cost(settings, after="x").rows] == ["2", "3", "1"]
+    assert topics_by_cost(settings, most=3).after == ""
+
+
+def test_where_no_run_or_no_topic_is_stored_the_next_command_is_named(tmp_path: Path, settings: Settings) -> None:
+    with pytest.raises(InputError, match=r"No stored run in .* Try: knowbound observe, or knowbound eval"):
+        newest_report(Settings(root=tmp_path, home=tmp_path / "other"))
+    Observed(tmp_path).keep_run("observe", "2026-11-02", "d", [], everyday_report(topics=[]))
+    with pytest.raises(InputError, match="It has no topics"):
+        newest_topic(settings, "x")
+
+
+def test_a_run_of_an_earlier_version_has_no_topics_and_says_so(tmp_path: Path, settings: Settings) -> None:
+    old = everyday_report(topics=[Topic(title="query")], warnings=["first"])
+    Observed(tmp_path).keep_run("observe", "2026-11-02", "d", [], old)
+    report, _ = newest_report(settings)
+    assert (report.topics, report.warnings[0], "knew no topics" in report.warnings[1]) == ([], "first", True)
+
+
+@pytest.mark.parametrize(("name", "hint"), [("WINDOW", "Did you mean 1 (refundWindow)?"), ("zzz", "observe. It has 3")])
+def test_a_part_of_a_title_leads_to_the_topic(settings: Settings, name: str, hint: str) -> None:
+    with pytest.raises(InputError) as error:
+        newest_topic(settings, name)
+    assert hint in str(error.value)

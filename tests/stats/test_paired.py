@@ -281,6 +281,7 @@ def test_pairs_have_their_difference_with_test_and_interval(
 
 
 def test_no_pairs_rise_by_nothing_and_detect_nothing() -> None:
+    assert (Pairs(neither=100_000).detectable, Pairs(neither=6).detectable) == (0.01, 1.0)
     assert (Pairs().n, Pairs().rise, Pairs().detectable) == (0, Fraction(0), None)
 
 
@@ -334,6 +335,7 @@ def test_five_hundred_clusters_are_still_counted_exactly() -> None:
     assert exact == pytest.approx(0.0810323, abs=6e-7)
     assert normal == pytest.approx(math.erfc(39 / math.sqrt(2 * 501)))
     assert sign_flip([]) == 1.0
+    assert sign_flip([2] * 300 + [-3] * 210) == pytest.approx(math.erfc(30 / math.sqrt(2 * (1200 + 1890))))
 
 
 @pytest.mark.parametrize(("n", "enough", "most", "more"), [(10, 100, 80, None), (10, 100, 81, 90), (10, 160, 160, 150)])

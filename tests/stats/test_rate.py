@@ -13,6 +13,7 @@ from knowbound.stats.rate import (
     Mean,
     Rate,
     Weighted,
+    _binomial,
     clustered,
     clustered_rate,
     design_effect,
@@ -354,6 +355,16 @@ def test_a_clustered_rate_comes_from_sums_alone() -> None:
 )
 def test_the_exact_lower_bound_is_right_to_six_digits(k: int, n: int, looks: int, low: float) -> None:
     assert least_share(k, n, looks) == pytest.approx(low, abs=1e-6)
+
+
+def test_the_likely_numbers_of_draws_have_weights_in_their_proportion() -> None:
+    assert _binomial(3, 0.5) == (0, [1.0, 4.0, 7.0, 8.0])
+    assert (_binomial(3, 0.0), _binomial(3, 1.0)) == ((0, [1.0]), (3, [1.0]))
+    least, sums = _binomial(2, 0.25)
+    assert (least, [round(one, 4) for one in sums]) == (0, [1.0, 1.6667, 1.7778])
+    for p, smallest, count in ((0.5, 365, 271), (0.01, 0, 45), (0.99, 956, 45), (0.25, 132, 237)):
+        least, sums = _binomial(1000, p)
+        assert (least, len(sums)) == (smallest, count)
 
 
 def test_a_mean_has_the_middle_95_percent_of_drawn_means() -> None:

@@ -75,10 +75,10 @@ class Pairs(msgspec.Struct, frozen=True):
     @property
     def settled(self) -> bool | None:
         """Report whether test and interval both show a difference; None without pairs."""
-        difference, p = self.difference, self.p
-        if difference is None or p is None:
+        difference = self.difference
+        if difference is None:
             return None
-        return p <= LEVEL and not difference.low <= 0 <= difference.high
+        return sign_flip(self.shifts) <= LEVEL and not difference.low <= 0 <= difference.high
 
     @property
     def more(self) -> int | None:
@@ -157,7 +157,7 @@ def newcombe(both: float, fixed: float, broken: float, neither: float) -> tuple[
     (low_before, high_before), (low_after, high_after) = wilson(before, n), wilson(after, n)
     margins = (both + fixed) * (broken + neither) * (both + broken) * (fixed + neither)
     agreement = both * neither - fixed * broken
-    agreement = max(agreement - n / 2, 0.0) if agreement > 0 else agreement  # corrected for continuity
+    agreement = max(agreement - n / 2, min(agreement, 0.0))  # corrected for continuity
     correlation = agreement / math.sqrt(margins) if margins else 0.0
 
     def together(first: float, second: float) -> float:

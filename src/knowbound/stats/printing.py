@@ -45,7 +45,7 @@ def percent_words(value: float | None, counts: str, interval: Interval) -> str:
 
 def points(share: float, digits: int = 1) -> str:
     """Format a difference of shares in percentage points, with its sign."""
-    shown = round(100 * share, digits) + 0.0  # never −0
+    shown = round(100 * share, digits)
     return f"{shown:+.{digits}f}".replace("-", "−") if shown else "0"
 
 
@@ -61,7 +61,7 @@ def score_interval(low: float | None, high: float | None) -> str:
 
 def signed(value: float | None) -> str:
     """Format a difference of scores with its sign."""
-    shown = round(value or 0.0, 2) + 0.0  # never −0
+    shown = round(value or 0.0, 2)
     return f"{shown:+.2f}".replace("-", "−") if shown else "0.00"
 
 

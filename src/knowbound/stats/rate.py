@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from bisect import bisect
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -74,7 +74,7 @@ def least_share(k: int, n: int, looks: int = 1) -> float:
     low, high = 0.0, k / n
     for _ in range(40):  # halvings: to twelve digits
         share = (low + high) / 2
-        tail = sum(math.comb(n, hits) * share**hits * (1 - share) ** (n - hits) for hits in range(k, n + 1))
+        tail = 1 - sum(math.comb(n, hits) * share**hits * (1 - share) ** (n - hits) for hits in range(k))
         low, high = (low, share) if tail > 0.025 / looks else (share, high)
     return low
 
@@ -198,7 +198,7 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
         counts = self.counts
         if all(count in (0, self.n) for count in counts.values()):
             # All samples weigh the same: resampling shows no spread, but their share has an interval.
-            low, high = Rate(sum(counts.values()), self.n, self.design).interval or (0.0, 1.0)
+            low, high = wilson(sum(counts.values()) / self.n, self.n / self.design)
             weight = max((weight for weight, count in counts.items() if count), default=1.0)
             return low * weight, high * weight
         mean, stretch = self.sum / self.n, math.sqrt(self.design)
@@ -211,7 +211,7 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
         shares: dict[float, float] = {}  # weight → its share of the remaining samples
         unseen = self.n
         for weight, count in self.counts.items():
-            shares[weight] = count / unseen if unseen else 0.0
+            shares[weight] = count / max(unseen, 1)
             unseen -= count
         table = cache(_binomial)
         means = []
@@ -219,7 +219,7 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
             left, total = self.n, 0.0
             for weight, share in shares.items():
                 least, sums = table(left, share)
-                drawn = least + min(bisect(sums, draw.random() * sums[-1]), len(sums) - 1)
+                drawn = least + bisect_left(sums, draw.random() * sums[-1])
                 left -= drawn
                 total += weight * drawn
             means.append(total / self.n)
@@ -235,13 +235,12 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def _binomial(n: int, p: float) -> tuple[int, list[float]]:
-    """Return the smallest likely number of n draws, and the cumulative probabilities of this and the next numbers."""
+    """Return the smallest likely number of n draws, and the cumulative weights of this and the next numbers."""
     if p in (0.0, 1.0):
         return round(n * p), [1.0]
     spread = 8 * math.sqrt(n * p * (1 - p)) + 8
     least, most = max(0, math.floor(n * p - spread)), min(n, math.ceil(n * p + spread))
-    ways = math.lgamma(n + 1) - math.lgamma(least + 1) - math.lgamma(n - least + 1)
-    chances = [math.exp(ways + least * math.log(p) + (n - least) * math.log1p(-p))]
+    weights = [1.0]
     for k in range(least, most):
-        chances.append(chances[-1] * ((n - k) / (k + 1) * p / (1 - p)))
-    return least, list(accumulate(chances))
+        weights.append(weights[-1] * ((n - k) / (k + 1) * p / (1 - p)))
+    return least, list(accumulate(weights))

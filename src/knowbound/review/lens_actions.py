@@ -28,7 +28,7 @@ from knowbound.knowledge.lint import ITEM
 from knowbound.quality.corrections import suggestions
 from knowbound.report.words import place_words
 from knowbound.review.proposing import Proposed, diff_of
-from knowbound.stats.evaluation import Cause, Evaluation, Origin, SampleCause, SampleRun
+from knowbound.stats.evaluation import Cause, Origin, SampleCause, SampleRun
 from knowbound.store.data_dir import INDEX
 from knowbound.store.decisions import Fix
 from knowbound.store.evaluations import Evaluations
@@ -112,16 +112,13 @@ def evaluation_actions(settings: Settings) -> list[Proposed]:
         newest = Evaluations(settings.home).newest(Origin.WRITTEN)
     except StoreError:  # damaged; `eval` says so
         return []
-    return list(_of_evaluation(newest, settings))[:_MOST_SAMPLES] if newest else []
-
-
-def _of_evaluation(evaluation: Evaluation, settings: Settings) -> Iterator[Proposed]:
-    """Yield the actions for samples with a known cause, contradictions first."""
-    runs = {run.sample: run for run in evaluation.runs}
+    if newest is None:
+        return []
+    runs = {run.sample: run for run in newest.runs}
     order = (Cause.CONTRADICTED, Cause.MISSING, Cause.SAMPLE_BAD)
-    decided = [cause for cause in evaluation.causes if cause.cause in order and cause.sample in runs]
-    for cause in sorted(decided, key=lambda cause: order.index(cause.cause)):
-        yield _about_sample(cause, runs[cause.sample], settings)
+    decided = [cause for cause in newest.causes if cause.cause in order and cause.sample in runs]
+    first = sorted(decided, key=lambda cause: order.index(cause.cause))[:_MOST_SAMPLES]
+    return [_about_sample(cause, runs[cause.sample], settings) for cause in first]
 
 
 def _about_sample(cause: SampleCause, run: SampleRun, settings: Settings) -> Proposed:

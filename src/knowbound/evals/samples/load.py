@@ -138,7 +138,11 @@ def load_samples(path: Path, project: Path | None = None) -> SampleSet:
         if root is not None and not problems:
             samples += [decoded(sample.value, shown, sample.line) for sample in samples_of(root)]
     if problems:
-        raise _refusal(path, problems)
+        count = f"{len(problems)} problems" if len(problems) > 1 else "1 problem"
+        lines = [f"{_shown_path(path)} cannot be used: {count}. Nothing was run."]
+        lines += [f"  {problem}" for problem in problems[:MOST_SHOWN]]
+        lines += [f"  and {len(problems) - MOST_SHOWN} more"] if len(problems) > MOST_SHOWN else []
+        raise InputError("bad-samples", "\n".join(lines))
     return SampleSet(_shown_path(path), tuple(samples), _sha256(path, contents))
 
 
@@ -199,15 +203,6 @@ def _repeated_ids(root: SourceNode, file: str, ids: dict[str, str]) -> Iterator[
                 yield line, f"sample {known!r}: the id is repeated, first in {ids[known]}"
             else:
                 ids[known] = f"{file}:{line}"
-
-
-def _refusal(path: Path, problems: list[str]) -> InputError:
-    count = f"{len(problems)} problems" if len(problems) > 1 else "1 problem"
-    lines = [f"{_shown_path(path)} cannot be used: {count}. Nothing was run."]
-    lines += [f"  {problem}" for problem in problems[:MOST_SHOWN]]
-    if len(problems) > MOST_SHOWN:
-        lines.append(f"  and {len(problems) - MOST_SHOWN} more")
-    return InputError("bad-samples", "\n".join(lines))
 
 
 def _sha256(path: Path, contents: dict[Path, bytes]) -> str:

@@ -50,22 +50,20 @@ class _Composer:
         self.count = 0  # values so far
 
     def document(self) -> SourceNode:
+        """Return the only document of the text."""
+        root = None
         try:
-            return self._only_document()
+            for event in self.events:
+                if isinstance(event, yaml.DocumentStartEvent) and root is not None:
+                    line = self._line(event.start_mark)
+                    raise UnreadableError(line, "a second YAML document (---) begins: one file is one document")
+                if isinstance(event, yaml.NodeEvent):
+                    root = self._node(event, 0)
         except yaml.MarkedYAMLError as error:
             raise self._syntax_error(error) from None
         except yaml.reader.ReaderError as error:
             line = self.line_of(error.position)
             raise UnreadableError(line, "there is a control character in the text (not valid YAML)") from None
-
-    def _only_document(self) -> SourceNode:
-        root = None
-        for event in self.events:
-            if isinstance(event, yaml.DocumentStartEvent) and root is not None:
-                line = self._line(event.start_mark)
-                raise UnreadableError(line, "a second YAML document (---) begins: one file is one document")
-            if isinstance(event, yaml.NodeEvent):
-                root = self._node(event, 0)
         if root is None:
             raise UnreadableError(1, "the file is empty")
         return root
@@ -101,12 +99,11 @@ class _Composer:
             return SourceNode(_scalar_value(text), line, written=text)
         if depth >= MOST_DEPTH:
             raise too_deep(line)
-        return self._list(line, depth) if isinstance(event, yaml.SequenceStartEvent) else self._object(line, depth)
-
-    def _list(self, line: int, depth: int) -> SourceNode:
+        if not isinstance(event, yaml.SequenceStartEvent):
+            return self._object(line, depth)
         node = SourceNode([], line, depth=1)
-        for event in self._until(yaml.SequenceEndEvent):
-            node.append(self._node(event, depth + 1))
+        for member in self._until(yaml.SequenceEndEvent):
+            node.append(self._node(member, depth + 1))
         return node
 
     def _object(self, line: int, depth: int) -> SourceNode:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from knowbound.audit.answer import KINDS
 from knowbound.catalogue import codes_named
-from knowbound.core.audit import ClaimKind, Diagnosis, FindingCode
+from knowbound.core.audit import KINDS, ClaimKind, Diagnosis, FindingCode
 from tests.audit.turns import audited, codes, edit, is_believed, last, started
 from tests.transcripts import Transcript
 

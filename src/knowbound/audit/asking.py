@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from knowbound.audit.answer import KINDS, OF_RULES, Answer, Checked, checked
+from knowbound.audit.answer import Answer, Checked, checked
 from knowbound.audit.checks import Ended
 from knowbound.audit.facts import SessionView, TurnFacts, short_name
 from knowbound.audit.runs import Run
-from knowbound.core.audit import UNSUPPORTED, ClaimKind, FindingCode, Support
+from knowbound.core.audit import KINDS, OF_RULES, UNSUPPORTED, ClaimKind, FindingCode, Support
 from knowbound.core.quality import JudgedCall, JudgedTurn
 from knowbound.judge.material import TurnMaterial, is_quoted, turn_material
 from knowbound.judge.models.asking import Asker

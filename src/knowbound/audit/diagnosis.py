@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from knowbound.audit.answer import KINDS, Answer, Checked
+from knowbound.audit.answer import Answer, Checked
 from knowbound.audit.checks import Check, Ended
 from knowbound.audit.facts import GitAct, TurnFacts
 from knowbound.audit.runs import Run
-from knowbound.core.audit import UNSUPPORTED, AuditFinding, Claim, Diagnosis, FindingCode, Support
+from knowbound.core.audit import KINDS, UNSUPPORTED, AuditFinding, Claim, Diagnosis, FindingCode, Support
 from knowbound.core.evidence import Evidence, EvidenceClass, EvidenceGap, Intent, Place, Quality, strength_of
 from knowbound.core.trace import Outcome, ToolCall, ToolKind
 from knowbound.text.redact import redact

@@ -7,14 +7,14 @@ needs the git command that shows it. A pasted failure, "still broken" or the sam
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from knowbound.audit.answer import CI, VERIFIED, WORKS, Answer, AnswerSentence, Checked, checked, says_failure
 from knowbound.audit.checks import Check, Checking, Ended
 from knowbound.audit.facts import SessionView, TurnFacts, short_name
 from knowbound.audit.runs import plan_of
-from knowbound.audit.success import still_failing
+from knowbound.audit.success import left_out, still_failing, success_claims
 from knowbound.core.audit import SUCCESS, ClaimKind, FindingCode, Support
 from knowbound.text.printable import short_line
 
@@ -233,3 +233,8 @@ def contradicted_by_user(prompt: str, message: str, found: Sequence[Checked], fa
             code = FindingCode.USER_CONTRADICTS
             yield checked(claimed.claim.text, kind, Support.CONTRADICTED, why, line=claimed.claim.line, code=code)
             return
+
+
+ClaimRule = Callable[[Answer, TurnFacts, SessionView], Iterator[Checked]]
+# Every rule that finds claims; of two that find the same claim the first wins, unless only the other says it is bad.
+CLAIM_RULES: tuple[ClaimRule, ...] = (left_out, command_claims, success_claims, git_claims)

@@ -22,9 +22,9 @@ from knowbound.audit.diagnosis import (
     next_step,
     why_unanswered,
 )
-from knowbound.audit.exact import command_claims, complaint, contradicted_by_user, git_claims
+from knowbound.audit.exact import CLAIM_RULES, complaint, contradicted_by_user
 from knowbound.audit.facts import SessionView, TurnFacts, facts_of
-from knowbound.audit.success import last_failures, left_out, success_claims
+from knowbound.audit.success import last_failures
 from knowbound.core.audit import (
     BY_RULES,
     SUCCESS,
@@ -325,8 +325,8 @@ def _redacted(text: str) -> str:
 def check_claims(answer: Answer, facts: TurnFacts, view: SessionView, turn: TraceTurn) -> list[Checked]:
     """Return the claims of an answer that rules can check, those that are contradicted first."""
     found: dict[tuple[str, str], Checked] = {}
-    for claims in (left_out, command_claims, success_claims, git_claims):  # what is found first is shown first
-        for checked in claims(answer, facts, view):
+    for find_claims in CLAIM_RULES:
+        for checked in find_claims(answer, facts, view):
             key = checked.claim.kind, checked.claim.text
             if key not in found or (
                 checked.claim.support in UNSUPPORTED and found[key].claim.support not in UNSUPPORTED

@@ -70,7 +70,6 @@ EVENTS: dict[str, tuple[str, dict[str, object]]] = {
     "stop": ("stop", {"last_assistant_message": "Done."}),
     "session-end": ("session-end", {"reason": "other"}),
 }
-LARGER = ("a missed command line", "a missed search in a command line")  # events that load more than MOST_LINES
 # What a call gives access to, by the last parts of its name.
 _TOUCHES = {
     "reads files": ("open", "os.open", "os.stat", "os.listdir", "os.scandir", "mmap.mmap", "read_text", "read_bytes"),
@@ -166,8 +165,7 @@ def page(found: dict[str, dict[str, str]]) -> str:
             "that is allowed) runs in a process that nobody waits for, and is not listed. A check before the agent",
             "stops (`audit.check`) is off unless the user asks for it; it loads `audit/`.",
             "",
-            f"{sum(lines.values()):,} lines in {len(files)} files together. One event may run {MOST_LINES:,} lines;",
-            "only a missed command line, which is parsed and understood first, runs more.",
+            f"{sum(lines.values()):,} lines in {len(files)} files together. One event may run {MOST_LINES:,} lines.",
             "",
             "| event | files | lines |",
             "| --- | --- | --- |",

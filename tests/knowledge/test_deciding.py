@@ -7,8 +7,7 @@ import pytest
 from knowbound.core.statement import Rule
 from knowbound.knowledge.deciding import begins_with, check_of, forbidden_commands, required_runs
 from knowbound.traces.activity import ActivityRecord, RecordKind, SessionActivity
-from knowbound.traces.shell.parser import parse
-from knowbound.traces.shell.tree import commands
+from knowbound.traces.shell.parser import commands, parse
 
 KINDS = {"edit": RecordKind.EDIT, "read": RecordKind.READ, "say": RecordKind.SAID, "$": RecordKind.COMMAND}
 

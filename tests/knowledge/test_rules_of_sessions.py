@@ -12,8 +12,7 @@ from knowbound.knowledge.rules import RuleHistory, check_sessions
 from knowbound.process import Ran
 from knowbound.traces.activity import ActivityRecord, RecordKind, SessionActivity
 from knowbound.traces.corpus import SessionFiles
-from knowbound.traces.shell.parser import parse
-from knowbound.traces.shell.tree import commands
+from knowbound.traces.shell.parser import commands, parse
 from tests.knowledge.scripts import Script
 
 AGENTS = "# Rules\n\n- Use `pnpm` instead of `npm`.\n- Name things well.\nText that says nothing.\n"

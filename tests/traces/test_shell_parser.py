@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowbound.traces.shell.parser import LONGEST, parse
-from knowbound.traces.shell.tree import Command, CompoundCommand, Pipeline, commands
+from knowbound.traces.shell.parser import LONGEST, Command, CompoundCommand, Pipeline, commands, parse
 
 
 def programs(text: str) -> list[list[str]]:

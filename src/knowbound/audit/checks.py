@@ -15,7 +15,7 @@ import msgspec
 
 from knowbound.text.printable import both_ends
 from knowbound.text.runner_output import RunnerSummary, runner_summaries, without_colours
-from knowbound.traces.shell.tree import Command
+from knowbound.traces.shell.parser import Command
 
 
 class Check(StrEnum):

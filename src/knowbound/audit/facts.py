@@ -14,7 +14,7 @@ from knowbound.audit.runs import Run, command_of, plan_of, runs_of
 from knowbound.core.paths import CODE, extension
 from knowbound.core.trace import LOOKUPS, MISSES, LookupIntent, Outcome, ToolCall, ToolKind
 from knowbound.traces.calls.tools import NEW_KEYS, OLD_KEYS, first_text
-from knowbound.traces.shell.tree import Command
+from knowbound.traces.shell.parser import Command
 from knowbound.traces.turns import TraceTurn
 
 _MOST_SHOWN = 8_000_000  # characters of a session that are kept to look for what an answer cites

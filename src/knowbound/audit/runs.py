@@ -15,8 +15,7 @@ import msgspec
 from knowbound.audit.checks import Check, Checking, Ended, Printed, checking_of, printed_results
 from knowbound.core.trace import LOOKUPS, Outcome, ToolCall, ToolKind
 from knowbound.traces.calls.tools import COMMAND_KEYS, first_text
-from knowbound.traces.shell.parser import parse
-from knowbound.traces.shell.tree import Command, CompoundCommand, Pipeline, commands
+from knowbound.traces.shell.parser import Command, CompoundCommand, Pipeline, commands, parse
 
 
 class Run(msgspec.Struct, frozen=True):

@@ -11,8 +11,7 @@ from itertools import pairwise
 
 from knowbound.core.statement import Rule, RuleFinding, RuleVerdict
 from knowbound.traces.activity import ActivityRecord, RecordKind, SessionActivity
-from knowbound.traces.shell.parser import parse
-from knowbound.traces.shell.tree import Command, commands
+from knowbound.traces.shell.parser import Command, commands, parse
 
 _BY = "rules"
 _SHOWN_CHARACTERS = 80  # of a command line

@@ -12,8 +12,7 @@ from typing import NamedTuple
 from knowbound.core.knowledge_paths import relative_to
 from knowbound.core.lazy_pattern import lazy
 from knowbound.text.printable import both_ends
-from knowbound.traces.shell.parser import parse
-from knowbound.traces.shell.tree import Command, commands
+from knowbound.traces.shell.parser import Command, commands, parse
 
 _LONGEST_LINE = 4_000  # characters of a command line that are read
 _LONGEST_WORD, _MOST_WORDS = 60, 10

@@ -16,8 +16,7 @@ from knowbound.core.knowledge_paths import relative_to
 from knowbound.core.paths import CODE, extension
 from knowbound.core.trace import Event, Outcome, Prompt, Skill, Start, Step, ToolCall, ToolKind
 from knowbound.traces.calls.tools import COMMAND_KEYS, NEW_KEYS, OLD_KEYS, PATH_KEYS, first_text
-from knowbound.traces.shell.parser import parse
-from knowbound.traces.shell.tree import Command, commands
+from knowbound.traces.shell.parser import Command, commands, parse
 from knowbound.traces.values import dicts
 
 _LONGEST = 60_000  # characters of a command or of written text that are looked at

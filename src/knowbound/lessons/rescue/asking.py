@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from knowbound.codebase.kept_index import DefinedName, KeptTree, open_tree
+from knowbound.codebase.kept_index import DefinedName, KeptTree, TreeNames, open_tree
 from knowbound.codebase.kept_index_update import open_index, update_index
 from knowbound.core.paths import is_test
 from knowbound.errors import InputError
@@ -25,7 +25,6 @@ from knowbound.judge.models.asking import Asker
 from knowbound.judge.models.questions import sendable
 from knowbound.judge.prompts import load_prompt
 from knowbound.lessons.rescue.event import EventRoots, missed_lookups
-from knowbound.lessons.rescue.names import TreeNames
 from knowbound.lessons.rescue.words import (
     MOST_PLACES,
     NOTHING,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from knowbound.codebase.kept_index import ending_of
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.paths import is_test
-from knowbound.lessons.rescue.names import ending_of
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from knowbound.lessons.rescue.names import TreeNames
+    from knowbound.codebase.kept_index import TreeNames
     from knowbound.lessons.rescue.words import MissedLookup
 
 _MOST_HITS = 12  # more say nothing about which was meant

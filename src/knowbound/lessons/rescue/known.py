@@ -25,8 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from knowbound.codebase.kept_index import KeptTree
-    from knowbound.lessons.rescue.names import TreeNames
+    from knowbound.codebase.kept_index import KeptTree, TreeNames
     from knowbound.lessons.rescue.words import MissedLookup
     from knowbound.store.accepted_lessons import AcceptedCheck, AcceptedLesson
 

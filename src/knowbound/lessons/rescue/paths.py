@@ -5,13 +5,13 @@ A name that many folders have says nothing by itself. Where several places fit e
 
 from __future__ import annotations
 
-from knowbound.lessons.rescue.names import ending_of, stem_of
+from knowbound.codebase.kept_index import ending_of, stem_of
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
 from knowbound.text.code_names import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from knowbound.lessons.rescue.names import TreeNames
+    from knowbound.codebase.kept_index import TreeNames
     from knowbound.lessons.rescue.words import MissedLookup
 
 # Names that most trees have several times.

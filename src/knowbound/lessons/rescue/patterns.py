@@ -12,8 +12,8 @@ import time
 from functools import lru_cache
 from typing import NamedTuple
 
+from knowbound.codebase.kept_index import stem_of
 from knowbound.core.lazy_pattern import lazy
-from knowbound.lessons.rescue.names import stem_of
 from knowbound.lessons.rescue.words import MOST_PLACES, Rescue, SuggestedPlace, found, listed, quoted
 from knowbound.text.code_names import is_specific, names_in, plain
 from knowbound.traces.calls.intent import has_stray_quote
@@ -22,8 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from knowbound.codebase.kept_index import KeptTree
-    from knowbound.lessons.rescue.names import TreeNames
+    from knowbound.codebase.kept_index import KeptTree, TreeNames
     from knowbound.lessons.rescue.words import MissedLookup
 
 _MOST_NAMES = 3  # in one pattern: with more, the agent asks which of them a place has

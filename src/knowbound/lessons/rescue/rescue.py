@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 import time
 
+from knowbound.codebase.kept_index import TreeNames, stem_of
 from knowbound.core.lazy_pattern import lazy
 from knowbound.lessons.rescue.event import EventRoots, missed_lookups
-from knowbound.lessons.rescue.names import TreeNames, stem_of
 from knowbound.lessons.rescue.words import (
     ABSENT,
     GLOB,

@@ -6,8 +6,8 @@ import re
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.tool_kinds import Syntax, ToolKind
+from knowbound.traces.shell.parser import Command
 from knowbound.traces.shell.programs import ParsedCommand, ProgramRole, arguments_of, describe, lookup
-from knowbound.traces.shell.tree import Command
 
 
 def describe_expression(command: Command, words: list[str]) -> ParsedCommand:

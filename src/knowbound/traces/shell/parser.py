@@ -1,4 +1,4 @@
-"""Parser of shell command lines into pipelines of commands; nothing is executed.
+"""The tree of a shell command line, lists of pipelines of commands, and its parser; nothing is executed.
 
 Every text has a tree, parsed in time linear in its length; groups are at most `_DEEPEST` deep, so that callers may
 recurse.
@@ -7,18 +7,13 @@ recurse.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.traces.shell.tree import (
-    ASSIGNMENT,
-    Command,
-    CompoundCommand,
-    Pipeline,
-    Redirect,
-    ShellWord,
-)
 
+_ASSIGNMENT = lazy(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
 LONGEST = 20_000  # characters; a longer line is one unknown command
 _DEEPEST = 24  # brackets of deeper groups are ignored
 _NESTED_SCRIPTS = 4  # bash -c "bash -c …": deeper scripts stay one command
@@ -41,6 +36,81 @@ _TOKEN = lazy(
     """,
     re.VERBOSE,
 )
+
+
+class Expansion(NamedTuple):
+    """A part of a word that the shell replaces by a value."""
+
+    start: int
+    end: int
+    name: str  # of a variable; "" for the output of a command
+
+
+class ShellWord(NamedTuple):
+    """A word without its quotes; its expansions are as they were written."""
+
+    text: str
+    expansions: tuple[Expansion, ...] = ()
+
+
+class Redirect(NamedTuple):
+    """A redirection: `2>/dev/null` has fd "2", operator ">", target "/dev/null"."""
+
+    fd: str
+    operator: str
+    target: str
+
+
+class Command(NamedTuple):
+    """A program with its arguments, without wrappers such as `sudo` and `timeout`."""
+
+    words: tuple[ShellWord, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    assigns: tuple[ShellWord, ...] = ()
+    wrappers: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> str:
+        """The name of the program without its folder."""
+        if not self.words:
+            return ""
+        name = self.words[0].text
+        return name.rsplit("/", 1)[-1].lstrip("\\") if "/" in name or "\\" in name else name
+
+    @property
+    def texts(self) -> list[str]:
+        """The arguments."""
+        return [word.text for word in self.words[1:]]
+
+
+class CompoundCommand(NamedTuple):
+    """A compound command: `(`, `{`, for, while, until, if, case, or sh for `bash -c "…"`."""
+
+    word: str
+    test: tuple[Pipeline, ...] = ()  # the condition of if and while
+    body: tuple[Pipeline, ...] = ()
+    other: tuple[Pipeline, ...] = ()  # else
+    redirects: tuple[Redirect, ...] = ()
+    wrappers: tuple[str, ...] = ()
+
+
+class Pipeline(NamedTuple):
+    """A pipeline in a list, and the operator before it: "", ";", "&&" or "||"."""
+
+    link: str
+    negated: bool
+    stages: tuple[Command | CompoundCommand, ...]
+
+
+def commands(pipelines: tuple[Pipeline, ...]) -> Iterator[Command]:
+    """Yield every simple command in the tree, in the order of the text."""
+    for pipeline in pipelines:
+        for stage in pipeline.stages:
+            if isinstance(stage, Command):
+                yield stage
+            else:
+                for part in (stage.test, stage.body, stage.other):
+                    yield from commands(part)
 
 
 @lru_cache(maxsize=256)  # several readers of a session parse the same line
@@ -189,7 +259,7 @@ class _Parser:
         while True:
             word = self.word
             if word is not None:
-                if words or not ASSIGNMENT.match(word.text):
+                if words or not _ASSIGNMENT.match(word.text):
                     words.append(word)
                 else:
                     assigns.append(word)
@@ -285,7 +355,7 @@ def _inner_words(words: tuple[ShellWord, ...], valued: str, operands: int) -> tu
     at = 0
     while at < len(words):
         text = words[at].text
-        if text == "--" or ASSIGNMENT.match(text):
+        if text == "--" or _ASSIGNMENT.match(text):
             at += 1
         elif text.startswith("-") and len(text) > 1:
             at += 2 if text in valued.split() else 1

@@ -6,8 +6,8 @@ import re
 from typing import NamedTuple
 
 from knowbound.core.tool_kinds import ToolKind
+from knowbound.traces.shell.parser import Command, CompoundCommand, Pipeline, Redirect, commands
 from knowbound.traces.shell.programs import ParsedCommand, ProgramRole, describe
-from knowbound.traces.shell.tree import Command, CompoundCommand, Pipeline, Redirect, commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from knowbound.traces.shell.tree import Command
+    from knowbound.traces.shell.parser import Command
 
 _ECHO_OPTIONS = lazy(r"-[neE]+")
 _CONVERSION = lazy(r"%[-+ 0]*\d*(?:\.\d+)?[sdiqfxb]")

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from knowbound.core.tool_kinds import Syntax, ToolKind
-from knowbound.traces.shell.tree import Command
+from knowbound.traces.shell.parser import Command
 
 
 class ProgramRole(StrEnum):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from knowbound.core.lazy_pattern import lazy
 from knowbound.core.tool_kinds import ToolKind
+from knowbound.traces.shell.parser import Command, ShellWord
 from knowbound.traces.shell.programs import ParsedCommand, ProgramRole, arguments, lookup, search
-from knowbound.traces.shell.tree import Command, ShellWord
 
 _GIT_VALUED = frozenset("-C -c --git-dir --work-tree --namespace --exec-path".split())
 _REVISION_PATH = lazy(r"^(?!\w+://)[^\s:]*:(?P<path>[^\s:].*)$")

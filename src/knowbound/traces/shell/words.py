@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from knowbound.core.lazy_pattern import lazy
-from knowbound.traces.shell.tree import Expansion, ShellWord
+from knowbound.traces.shell.parser import Expansion, ShellWord
 
 _PIECE = lazy(
     r"""

@@ -67,9 +67,21 @@ EVENTS: dict[str, tuple[str, dict[str, object]]] = {
             "tool_response": {"stdout": "none"},
         },
     ),
+    "a missed search among other programs": (
+        "post-tool-use",
+        {
+            "tool_name": "Bash",
+            "tool_input": {
+                "command": "LC_ALL=\"$LANG\" rg -n 'exportOrders\\(' src | sed 's/:.*//' || echo none",
+                "description": "Find the export",
+            },
+            "tool_response": {"stdout": "none"},
+        },
+    ),
     "stop": ("stop", {"last_assistant_message": "Done."}),
     "session-end": ("session-end", {"reason": "other"}),
 }
+LARGER = ("a missed search among other programs",)  # events that load more than MOST_LINES
 # What a call gives access to, by the last parts of its name.
 _TOUCHES = {
     "reads files": ("open", "os.open", "os.stat", "os.listdir", "os.scandir", "mmap.mmap", "read_text", "read_bytes"),
@@ -165,7 +177,8 @@ def page(found: dict[str, dict[str, str]]) -> str:
             "that is allowed) runs in a process that nobody waits for, and is not listed. A check before the agent",
             "stops (`audit.check`) is off unless the user asks for it; it loads `audit/`.",
             "",
-            f"{sum(lines.values()):,} lines in {len(files)} files together. One event may run {MOST_LINES:,} lines.",
+            f"{sum(lines.values()):,} lines in {len(files)} files together. One event may run {MOST_LINES:,} lines;",
+            "rules are loaded as an event needs them, and only a search among other programs runs more.",
             "",
             "| event | files | lines |",
             "| --- | --- | --- |",

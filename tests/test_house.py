@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tools.house import LONGEST_MODULE, NOT_REWRITTEN, problems
+from tools.house import LARGEST_ROOM, LONGEST_MODULE, problems
 
 
 def write(root: Path, name: str, text: str) -> None:
@@ -26,12 +26,6 @@ def test_a_docstring_that_begins_like_a_question_is_found(tmp_path: Path, first:
     assert [problem.split(" ")[0] for problem in problems(tmp_path)] == ["core/a.py:2:"]
 
 
-def test_rooms_that_are_not_rewritten_yet_keep_their_docstrings(tmp_path: Path) -> None:
-    for room in NOT_REWRITTEN:
-        write(tmp_path, f"{room}/a.py", '"""What it does."""\n')
-    assert list(problems(tmp_path)) == []
-
-
 def test_two_public_classes_of_one_name_are_found_in_every_room(tmp_path: Path) -> None:
     write(tmp_path, "core/a.py", "class Place:\n    pass\n")
     write(tmp_path, "gaps/b.py", "class Place:\n    pass\n")
@@ -41,3 +35,11 @@ def test_two_public_classes_of_one_name_are_found_in_every_room(tmp_path: Path) 
 def test_a_module_that_is_too_long_is_found(tmp_path: Path) -> None:
     write(tmp_path, "core/a.py", "\n" * (LONGEST_MODULE + 1))
     assert len(list(problems(tmp_path))) == 1
+
+
+def test_a_room_of_too_many_modules_is_found(tmp_path: Path) -> None:
+    for number in range(LARGEST_ROOM):
+        write(tmp_path, f"core/part_{number}.py", "")
+    assert list(problems(tmp_path)) == []
+    write(tmp_path, "core/__init__.py", "")
+    assert [problem.split(":")[0] for problem in problems(tmp_path)] == ["core"]

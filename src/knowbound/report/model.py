@@ -14,7 +14,7 @@ from knowbound.stats.figures import Coverage, GapFigures, HedgeJudging, Marking,
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """How much was read; skipped lines are counted, too."""
+    """Amount that was read, skipped lines included."""
 
     files: int
     sessions: int

@@ -1,4 +1,4 @@
-"""Where the rollout of measured ranking is, and what is missing: in any format (specification 2, sections 6 and 7)."""
+"""The state of the rollout of measured ranking, and what is missing, in any format (specification 2, 6 and 7)."""
 
 from __future__ import annotations
 

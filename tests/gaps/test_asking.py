@@ -189,6 +189,7 @@ def test_an_answer_names_every_miss_of_its_question() -> None:
     check = asking._all_answered(3)
     one, two = MissAnswer(1, Status.OPEN, Ending.GUESSED), MissAnswer(2, Status.OPEN, Ending.GUESSED)
     assert check(MissAnswers([one])) == "no answer for the misses [2, 3]"
+    assert check(MissAnswers([two])) == "no answer for the misses [1, 3]"
     assert check(MissAnswers([one, two, MissAnswer(3, Status.OPEN, Ending.GUESSED)])) == ""
 
 

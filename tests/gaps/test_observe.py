@@ -270,6 +270,14 @@ def test_many_broken_lines_are_counted_by_reason_and_twenty_are_shown(tmp_path: 
     assert list(Counter(report.skipped).values()) == [30]
 
 
+def test_a_sample_without_an_answer_is_not_in_the_test_set(tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path)
+    corpus.write(corpus.session("s1").user("go").says("Done."), corpus.session("s2").user("go"))
+    report = corpus.report()
+    assert (report.watermark.samples, report.totals.samples, len(report.incomplete)) == (1, 2, 1)
+    assert (report.incomplete[0].reason, report.gap.rate) == ("no answer of the agent", Rate(0, 1))
+
+
 def test_sessions_that_work_elsewhere_are_in_a_root_that_is_given(tmp_path: Path) -> None:
     corpus = Corpus(tmp_path)
     corpus.write(corpus.session("s1", "/elsewhere").user("go").read("/elsewhere/.claude/docs/tables.md").says("Done."))

@@ -172,6 +172,16 @@ def test_the_rate_of_a_run_is_the_share_of_sentences_that_its_judge_kept(setting
     assert judged_rate(settings, Judge()) is None  # another judge decided
 
 
+def test_the_rate_counts_kept_sentences_and_not_dropped_ones(tmp_path: Path) -> None:
+    transcript = Transcript("s1").user("go").says(DOUBT.format("x")).says(DOUBT.format("y")).says(NO_DOUBT.format("x"))
+    transcript.write(tmp_path / "traces")
+    settings = Settings(root=tmp_path, home=tmp_path / "home")
+    observe([tmp_path / "traces"], settings)
+    rate = judged_rate(settings, RulesJudge())
+    assert rate is not None
+    assert (rate.k, rate.n) == (2, 3)
+
+
 def test_hedges_that_nobody_judged_have_no_rate(tmp_path: Path) -> None:
     settings = replace(corpus(tmp_path), hedging_classifier_enabled=False)
     report, _ = observe([tmp_path / "traces"], settings)

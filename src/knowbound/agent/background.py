@@ -155,12 +155,12 @@ def settle_in(lock: int) -> None:
 
 def _spawn(words: list[str], lock: int) -> None:
     """Start a process in its own session, without our streams: the agent waits until these are closed."""
-    import fcntl  # noqa: PLC0415  # not on Windows
-
     # -P: nothing is imported from the folder that the agent works in.
     command = [sys.executable, "-P", "-m", *words]
     if not hasattr(os, "posix_spawn"):
         raise OSError("no worker can be started on this system")
+    import fcntl  # noqa: PLC0415
+
     null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(INHERITED)]
     handed_over = fcntl.fcntl(lock, fcntl.F_DUPFD_CLOEXEC, INHERITED + 1)  # above those that the worker gets anew
     actions = [*null, (os.POSIX_SPAWN_DUP2, handed_over, INHERITED)]

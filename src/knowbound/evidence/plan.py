@@ -251,9 +251,12 @@ def _names(question: str) -> tuple[list[Term], str]:
     unquoted_names = [word for word in _TOKEN.findall(rest) if _is_name(word, word == first)]
     for word in unquoted_names:
         rest = rest.replace(word, " , ", 1) if take_out(word) == " , " else rest
-    # Of names with the same last part the last one is kept: `Owner.member` and `member` are one thing.
-    last = {re.split(r"\.|::|->|#", name)[-1]: name for name in found}
-    return [term for text, term in found.items() if last[re.split(r"\.|::|->|#", text)[-1]] == text], rest
+    # Of symbols with the same last part the last one is kept: `Owner.member` and `member` are one thing.
+    members = {
+        text: text if term.kind is TermKind.FILE else re.split(r"\.|::|->|#", text)[-1] for text, term in found.items()
+    }
+    last = {member: text for text, member in members.items()}
+    return [term for text, term in found.items() if last[members[text]] == text], rest
 
 
 def _is_name(word: str, is_first: bool) -> bool:

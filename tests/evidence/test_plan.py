@@ -20,7 +20,7 @@ from knowbound.evidence.plan import Focus, TermKind, read_plan, term_of
         ("Where is the --no-input flag read?", [("--no-input", TermKind.OPTION)]),
         ('Where is "Too many attempts" raised?', [("Too many attempts", TermKind.QUOTE)]),
         ("Compare RowBox and ColumnBox.", [("RowBox", TermKind.IDENTIFIER), ("ColumnBox", TermKind.IDENTIFIER)]),
-        ("Explain pool.py and queue.py handling", [("pool.py", TermKind.FILE), ("queue.py", TermKind.FILE)]),
+        ("Compare pool.py and queue.py.", [("pool.py", TermKind.FILE), ("queue.py", TermKind.FILE)]),
         ("How often is a failed webhook retried?", [("failed webhook retried", TermKind.DESCRIPTION)]),
         ("Where is the retry budget x enforced?", [("retry budget enforced", TermKind.DESCRIPTION)]),
         ("thanks!", []),

@@ -78,7 +78,7 @@ def test_hooks_and_server_are_run_as_the_agent_runs_them(project: Project, agent
     assert "an item came back for its own words" in hooks["found"]
     server = checks[f"{agent} (user) MCP server"]
     assert server["state"] == "ok", server
-    assert "16 tools, handshake in " in server["found"]
+    assert re.search(r"\b[1-9]\d* tools, handshake in ", server["found"])
 
 
 @pytest.mark.usefixtures("_server_answers")

@@ -72,6 +72,7 @@ def test_the_numbers_of_the_contract() -> None:
         (["mongo", "neo4j", "mem0"], ("mem0", "neo4j", "mongo")),
         (["sqlite", "mongo"], ("mongo", "sqlite")),
         (["sqlite", "mongo", "mem0", "neo4j"], ("mem0", "neo4j", "mongo", "sqlite")),
+        (["acme", "sqlite", "acme"], ("sqlite", "acme")),  # of another package
         ([], ("sqlite",)),
     ],
 )

@@ -125,6 +125,12 @@ def test_the_raw_line_of_a_call_is_shown_on_demand(story: StudioServer, visiting
     expect(call.locator(".raw pre")).to_contain_text('"command": "pnpm test"')
 
 
+def test_each_page_of_the_menu_has_a_key_of_its_own() -> None:
+    pages = studio_pages()
+    assert len({page.key for page in pages}) == len(pages)
+    assert {page.title: page.key for page in pages}["Sessions"] == "s"
+
+
 def test_pages_are_reached_and_actions_decided_by_keys_alone(
     story: StudioServer, shop: Shop, visiting: Visiting
 ) -> None:

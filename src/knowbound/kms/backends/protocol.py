@@ -1,8 +1,7 @@
-"""The one protocol of all backends: SQLite, MongoDB, Mem0, Neo4j, files of the project.
+"""The one protocol of all backends.
 
 A backend only stores items. Checks, corrective tools, supersede chains and ranking are above it, once, so that every
-backend behaves the same. `tests/conformance.py` is the protocol as tests. To add a backend: a module here with a
-function `open_backend(settings)`, its name in kms/opening.py, its keys in config.py.
+backend behaves the same. `tests/conformance.py` is the protocol as tests. CONTRIBUTING.md says how to add one.
 """
 
 from __future__ import annotations
@@ -103,6 +102,7 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Close connections and files."""
+        return
 
 
 class Stamp(NamedTuple):

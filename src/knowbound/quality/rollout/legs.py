@@ -76,7 +76,9 @@ _KILL_LAST = (*_RANKING_KILLS, CriterionName.REGRESSION, CriterionName.DRIFT)
 
 def legs_for(backends: Iterable[str]) -> tuple[Leg, ...]:
     """Return the legs of a store with these backends: leg 0, and one for each backend."""
-    ranked_in_turn = [name for name in ORDER if name in set(backends)] or ["sqlite"]
+    given = list(dict.fromkeys(backends))
+    ranked_in_turn = [name for name in ORDER if name in given] + [name for name in given if name not in ORDER]
+    ranked_in_turn = ranked_in_turn or ["sqlite"]
     legs = [_MEASURE]
     for number, name in enumerate(ranked_in_turn, 1):
         is_last = number == len(ranked_in_turn)

@@ -18,9 +18,13 @@ from knowbound.web.live import Live
 
 @cache
 def studio_pages() -> tuple[StudioPage, ...]:
-    """Return the page of each module in this folder, in the order of the menu."""
+    """Return the page of each module in this folder, in the order of the menu, each with a key of its own."""
     modules = (import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__))
-    return tuple(sorted((module.PAGE for module in modules), key=lambda page: page.place))
+    pages: dict[str, StudioPage] = {}
+    for page in sorted((module.PAGE for module in modules), key=lambda page: page.place):
+        key = next(letter for letter in page.name if letter not in pages)
+        pages[key] = page._replace(key=key)
+    return tuple(pages.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +83,12 @@ class StudioPage(NamedTuple):
     views: Mapping[str, View]
     changes: Mapping[str, View] = {}
     right: Right = Right.WORK  # that its changes need
+    key: str = ""  # after `g`, it opens the page: the first letter of the title that no page before it has
 
     @property
     def name(self) -> str:
         """Name of the module."""
         return self.title.lower()
-
-    @property
-    def key(self) -> str:
-        """Key after `g` that opens the page."""
-        return self.name[0]
 
     @property
     def path(self) -> str:

@@ -126,7 +126,7 @@ def _add(activity: SessionActivity, record: ActivityRecord, agent_id: str = "") 
 def _records_of_call(call: ToolCall, project: str) -> Iterator[ActivityRecord]:
     """Yield what a call did: `done` unless it was refused or cancelled, `ok` unless it failed."""
     ok = call.outcome not in (Outcome.ERROR, Outcome.TIMEOUT)
-    done = call.outcome not in _NOT_DONE and (ok or call.kind is not ToolKind.EDIT)
+    done = call.outcome not in _NOT_DONE and (ok or call.kind is not ToolKind.EDIT)  # a failed edit changed nothing
     for record in _records_by_kind(call, call.input or {}, project):
         record.ok, record.done = record.ok and ok, done
         record.tool, record.call_id = call.name, call.id
@@ -141,7 +141,7 @@ def _records_by_kind(call: ToolCall, input_: dict[str, Any], project: str) -> It
         case ToolKind.READ:
             path = relative_to(call.query or first_text(input_, PATH_KEYS), project)
             yield ActivityRecord(RecordKind.READ, call.line, path=path, ok=call.outcome is not Outcome.MISSING)
-        case ToolKind.SEARCH | ToolKind.LIST if not first_text(input_, COMMAND_KEYS):
+        case ToolKind.SEARCH | ToolKind.LIST if not first_text(input_, COMMAND_KEYS):  # else a command line: below
             text = call.query + (f" in {relative_to(call.where, project)}" if call.where else "")
             ok, output = call.outcome is Outcome.OK, _output_of(call)
             yield ActivityRecord(RecordKind.SEARCH, call.line, text[:_LONGEST], output=output, ok=ok)
@@ -166,7 +166,7 @@ def _records_of_command(call: ToolCall, text: str, project: str) -> Iterator[Act
     for command in simple:
         targets = [redirect.target for redirect in command.redirects if redirect.operator in _REDIRECTED]
         if command.program == "sed" and any(word.startswith("-i") or word == "--in-place" for word in command.texts):
-            targets += [word for word in command.texts if extension(word)]
+            targets += [word for word in command.texts if extension(word)]  # its operands that are files
         for target in targets:
             if not target.startswith(("/dev/", "/tmp/", "&")):
                 yield ActivityRecord(RecordKind.EDIT, call.line, path=relative_to(target, project))

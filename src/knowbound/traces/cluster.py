@@ -85,14 +85,14 @@ def read_on_cluster(
     """Yield what the workers make of each piece of work, in the order in which they are done."""
     check_address(settings.cluster_address, settings)
     if _LOCAL.fullmatch(settings.cluster_address):
-        _start_fork_server()
+        _start_fork_server()  # before Dask is imported here
     try:
         from distributed import as_completed  # noqa: PLC0415  (a second to import)
     except ImportError as error:
         raise ConfigError(
             "cluster-missing", f"A cluster needs packages that are not installed. Try: {extra_command('cluster')}"
         ) from error
-    sent = _without_secrets(settings)
+    worker_settings = _without_secrets(settings)
     parts = iter(_parts(work, size_of))
     with ExitStack() as stack:
         client = _connected(settings, stack)
@@ -101,7 +101,7 @@ def read_on_cluster(
         def submit_next() -> list[Any]:
             for part in parts:
                 files = [file for piece in part for file in files_of(piece)]
-                return [client.submit(read_part, read_one, part, files, sent, code_version(), pure=False)]
+                return [client.submit(read_part, read_one, part, files, worker_settings, code_version(), pure=False)]
             return []
 
         waiting = as_completed([future for _ in range(most_submitted) for future in submit_next()])
@@ -126,7 +126,7 @@ def read_part(
     if version != code_version():
         raise RefusedWorkerError(f"it has knowbound {code_version()}, not {version}. Install the same version there")
     for file in files:
-        if not address_of(file) and not os.path.lexists(file):
+        if not address_of(file) and not os.path.lexists(file):  # an address is reached from anywhere
             raise RefusedWorkerError(f"it does not see {file}. Mount the traces there, or give an s3:// address")
     return [read_one(piece, settings) for piece in part]
 

@@ -81,7 +81,7 @@ def scan(paths: Iterable[Path], keep_days: int = 0) -> tuple[list[FoundFile], li
             found |= {file.path: FoundFile(file.path, file.size, file.stamp) for file in list_address(address)}
             continue
         try:
-            str(path).encode()
+            str(path).encode()  # raises if the name is not UTF-8
             info = path.stat()
         except UnicodeEncodeError:
             raise InputError("no-such-path", f"Cannot read {path}: its name is not UTF-8. Rename it first.") from None
@@ -110,16 +110,16 @@ def scan(paths: Iterable[Path], keep_days: int = 0) -> tuple[list[FoundFile], li
 
 
 def _drop_old(found: dict[str, FoundFile], oldest: str) -> list[str]:
-    """Drop files that changed last before a day, and say so. A mark that is no time shows no age (remote_files.py)."""
+    """Drop files that last changed before a day, and return the sentence that says so."""
     oldest_ns = int(datetime.fromisoformat(oldest).replace(tzinfo=UTC).timestamp() * 1e9) if oldest else 0
-    old = [name for name, file in found.items() if _YEAR_2001 < file.mtime_ns < oldest_ns]
+    old = [name for name, file in found.items() if _YEAR_2001 < file.mtime_ns < oldest_ns]  # less: a mark of content
     for name in old:
         del found[name]
     return [f"{counted(len(old), 'file')} from before {oldest} were not read (store.keep_days)"] if old else []
 
 
 def _join_write_ahead(found: dict[str, FoundFile]) -> None:
-    """Let a database change when its write-ahead file does; the files beside a database are none of their own."""
+    """Count a database's write-ahead file as a part of it, and drop what else SQLite keeps beside it."""
     for name in [name for name in found if name.endswith(_BESIDE_DATABASE)]:
         base = found.get(name[: name.rindex("-")])
         if base is not None:
@@ -135,7 +135,7 @@ def _as_text(name: str) -> str:
 
 
 def _add_file(entry: os.DirEntry[str], found: dict[str, FoundFile], closed: list[str]) -> None:
-    """Add a file, a link under the name of its target: opening it follows no link."""
+    """Add a file, a link under the name of its target: no link is followed when files are opened."""
     try:
         path = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
         info = entry.stat()
@@ -145,7 +145,7 @@ def _add_file(entry: os.DirEntry[str], found: dict[str, FoundFile], closed: list
 
 
 def group(members: Iterable[Member]) -> list[SessionFiles]:
-    """Group files into sessions: parts in the order of their first time stamp, side-chains by sub-agent.
+    """Group files into sessions: parts in the order of their first time stamp, files of sub-agents by agent.
 
     A fork is read with the session that it copied: the reader then knows which messages it has had.
     """
@@ -188,5 +188,5 @@ def knowledge_files(root: Path, globs: tuple[str, ...]) -> tuple[list[str], list
     top = os.path.join(root, "")
     walk = Walk(top, ignored=IGNORED_FOLDERS)
     names = (entry.path.removeprefix(top) for entry in islice(walk, _MOST_FILES))
-    found = sorted(name for name in names if is_knowledge(name, globs) and _as_text(name) == name)
+    found = sorted(name for name in names if is_knowledge(name, globs) and _as_text(name) == name)  # UTF-8 names only
     return found, sorted(link for link in walk.outside if is_knowledge(link.removeprefix(top), globs))

@@ -114,7 +114,8 @@ def message_of(raw: object, id_: str, line: int = 0) -> Message | None:
     requests += [_request(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     if isinstance(legacy := raw.get("function_call"), dict):
         requests.append(_request(legacy))
-    return Message(role, id_, tuple(texts), tuple(requests), tuple(results), kind == "message", time, line)
+    joins = kind == "message"  # an item of the Responses API
+    return Message(role, id_, tuple(texts), tuple(requests), tuple(results), joins, time, line)
 
 
 def read_parts(content: object) -> tuple[list[str], list[ToolRequest], list[ToolResult]]:
@@ -150,7 +151,7 @@ def follow(messages: Iterable[Message], path: str = "", agent_id: str = "") -> I
         for result in message.results:
             any(step.assign(result) for step in unfinished)  # by the first step that has a call for it
         if message.role == "assistant":
-            if message.joins and unfinished and not unfinished[-1].results:
+            if message.joins and unfinished and not unfinished[-1].results:  # a result ends a step
                 unfinished[-1].add(message)
             else:
                 unfinished.append(_UnfinishedStep(message))
@@ -244,7 +245,7 @@ class _UnfinishedStep:
 def _request(raw: dict[str, Any]) -> ToolRequest:
     """Return a call from a part, an item, or an entry of `tool_calls` (name and arguments in a nested mapping)."""
     id_ = text_in(raw, "call_id", "id")
-    if isinstance(action := raw.get("action"), dict):
+    if isinstance(action := raw.get("action"), dict):  # the shell item of the Responses API
         return ToolRequest(id_, "local_shell", action)
     call = next((call for nest in ("function", "custom") if isinstance(call := raw.get(nest), dict)), raw)
     arguments = next((call[key] for key in ("input", "arguments", "args") if call.get(key) is not None), None)
@@ -364,8 +365,8 @@ class OpenStep(msgspec.Struct):
                 calls.append(call)
             else:
                 calls.append(finish_call(id_, call.name, call.input, None, outcome=unanswered, line=call.line))
-        place = (self.agent_id, self.time, self.path, self.line)
-        return Step(self.id, tuple(self.said), tuple(calls), *place, tokens=self.tokens, model=self.model)
+        origin = (self.agent_id, self.time, self.path, self.line)
+        return Step(self.id, tuple(self.said), tuple(calls), *origin, tokens=self.tokens, model=self.model)
 
 
 class RunningCommands:
@@ -394,7 +395,7 @@ class RunningCommands:
         """
         name, input_ = request.name, request.input
         if looks_at in self._by_shell:
-            command, earlier = self._by_shell[looks_at]  # clients do not always say that it has ended
+            command, earlier = self._by_shell[looks_at]  # kept there: clients do not always say that it has ended
             name, input_, output = self._shell_tool, {self._command_key: command}, earlier + output
             self._by_shell[looks_at] = (command, output[:_MAX_RUNNING])
         if runs_in:
@@ -422,12 +423,12 @@ class KnownIds:
 
     def is_new(self, id_: Hashable, *, is_message: bool = True) -> bool:
         """Take in an id, and report whether it is new; a repeated message is counted."""
-        if self._hashes is None:
+        if self._hashes is None:  # a single file repeats nothing
             return True
         before = len(self._hashes)
         self._hashes.add(hash(id_))
         if len(self._hashes) == before:
-            self._tally.duplicates += is_message
+            self._tally.duplicates += is_message  # a repeated call or event is no repeated message
             return False
         return True
 

@@ -82,7 +82,7 @@ class OtherItems(NamedTuple):
 def other_items(injection: Injection) -> OtherItems:
     """Return the items of an injected text; none of a document, of instructions, and of a bundle of knowbound."""
     source, text = injection.source, injection.content
-    if injection.item:
+    if injection.item:  # a bundle of knowbound
         return OtherItems(())
     if source in ("memory", "relevant_memories") and injection.path:
         front = _FRONT_MATTER.match(text)
@@ -153,7 +153,7 @@ def _of_json(text: str) -> Iterator[OtherItem]:
         try:
             document, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
-            end = at + 1
+            end = at + 1  # cut off: records inside it may be whole
         else:
             yield from _records(document)
         at = text.find("{", end)
@@ -203,6 +203,7 @@ def _of_elements(text: str) -> Iterator[OtherItem]:
 
 
 def _elements(text: str) -> Iterator[_Element]:
+    """Yield every element that has an end tag, in order; elements inside others, too."""
     for match in _ELEMENT.finditer(text):
         close = text.find(f"</{match[1]}>", match.end())
         if close >= 0:
@@ -277,7 +278,8 @@ def _entries(lines: Sequence[str]) -> tuple[list[_Entry], int, int]:
     Whatever is between two entries of a numbered list belongs to the first of them, if their numbers follow.
     """
     entries: list[_Entry] = []
-    introduction, is_open, was_blank = 0, False, True
+    introduction, was_blank = 0, True
+    is_open = False  # the next line may belong to the last entry
     loose_lines: list[str] = []  # lines since the last entry that belong to none
     loose_paragraphs = new_paragraphs = 0
     end_with_id = any(_OWN_ID.search(line) for line in lines)
@@ -384,7 +386,7 @@ def _item_of_entry(text: str) -> OtherItem:
     if link := _LINK.match(text):
         rest = text[link.end() :]
         return OtherItem(f"{link[1]}: {rest}" if rest else link[1], _id(link[2]))
-    item = OtherItem("")
+    item = OtherItem("")  # without its text until the marks are read
     if own := _OWN_ID.search(text):
         item, text = item._replace(id=_id(own[1])), text[: own.start()]
     if bold := _BOLD_ID.match(text):
@@ -392,7 +394,7 @@ def _item_of_entry(text: str) -> OtherItem:
     text = _SIGN.sub("", text, count=1) if _SIGN.match(text) else text
     if (share := _BARE_SHARE.match(text)) is not None:
         item, text = item._replace(confidence=_confidence_in(share[1])), text[share.end() :]
-    while mark := _MARK.match(text) or (_AGE.match(text) if item.origin else None):
+    while mark := _MARK.match(text) or (_AGE.match(text) if item.origin else None):  # an age follows its origin
         if mark.re is _MARK:
             item = _marked(item, mark[1], is_leading=True)
         text = text[mark.end() :]

@@ -35,7 +35,7 @@ def scan_for_secrets(files: Sequence[FoundFile], progress: Callable[[int, int], 
                 leaked = found.setdefault(secret, LeakedSecret(secret.kind, time or written))
                 leaked.first = min(leaked.first, time or written)
                 place = SecretPlace(file.path, line)
-                if place not in leaked.places[-1:]:
+                if place not in leaked.places[-1:]:  # twice in a line counts once
                     leaked.lines += 1
                     leaked.places += [place][: _MOST_PLACES - len(leaked.places)]
                     seen_in.setdefault(secret, set()).add(file.path)
@@ -70,6 +70,7 @@ def _texts(path: Path, tally: Tally) -> Iterator[tuple[int, str, str]]:
 
 
 def _texts_of_tables(path: Path, tally: Tally) -> Iterator[tuple[int, str, str]]:
+    """Yield the texts in the known columns of a database, with the number of the row; rows have no time."""
     with tables_of(path, tally) as tables:
         for table, column in _TABLES if tables else ():
             assert tables is not None
@@ -91,6 +92,7 @@ def _texts_of_line(raw: bytes) -> Iterator[str]:
 
 
 def _texts_of_value(value: Any, depth: int) -> Iterator[str]:
+    """Yield the texts of a JSON value; a short one with its name before it."""
     if isinstance(value, str):
         yield value
     elif depth < _DEEPEST and isinstance(value, dict):
@@ -115,7 +117,7 @@ class FoundSecret(NamedTuple):
 
 
 def secrets_in(text: str) -> Iterator[FoundSecret]:
-    """Yield the secrets of a text, as `redact` finds them, in order. Marks that the text had before are none."""
+    """Yield the secrets of a text, as `redact` finds them: what stood between two texts that it kept."""
     if (redacted := redact(text)) == text:
         return
     kinds = _MARK.findall(redacted)
@@ -125,6 +127,6 @@ def secrets_in(text: str) -> Iterator[FoundSecret]:
         start = position if start < 0 else start
         if number:
             value = text[position:start]
-            if _MARK.fullmatch(value) is None:
+            if _MARK.fullmatch(value) is None:  # else the text had the mark before
                 yield FoundSecret(kinds[number - 1], sha256(value.encode("utf-8", "replace")).digest())
         position = start + len(part)

@@ -70,7 +70,7 @@ class FoundSessions(NamedTuple):
 
 
 def sessions_of(files: list[FoundFile], store: Observed, forgotten: Forgotten | None) -> FoundSessions:
-    """The sessions that the files make up; only new and changed files, and files for new readers, are opened."""
+    """Return the sessions of the files; only new and changed files, and files for new readers, are opened."""
     known_rows = store.files()
     fresh: list[FileRow] = []
     members: list[Member] = []
@@ -78,7 +78,7 @@ def sessions_of(files: list[FoundFile], store: Observed, forgotten: Forgotten | 
     forgotten_paths: list[str] = []
     unreadable = 0
     for file in files:
-        forgotten_row = known_rows.get(forgotten.file_row(file.path)) if forgotten else None
+        forgotten_row = known_rows.get(forgotten.file_row(file.path)) if forgotten else None  # kept in place of the row
         if forgotten_row is not None and (forgotten_row.size, forgotten_row.mtime_ns) == (file.size, file.mtime_ns):
             forgotten_paths.append(file.path)
             continue
@@ -206,13 +206,13 @@ def read_together(
     return changed
 
 
-def _taken_over(lens: Lens, todo: Sequence[SessionToRead]) -> set[str]:
+def _taken_over(lens: Lens, to_read: Sequence[SessionToRead]) -> set[str]:
     """Store the results that the team shares for the same files and rules; return their keys."""
-    if lens.taken_over is None or not todo:
+    if lens.taken_over is None or not to_read:
         return set()
-    found = iter(lens.taken_over(todo))
+    results = iter(lens.taken_over(to_read))
     keys: set[str] = set()
-    while part := list(islice(found, _RESULTS_AT_ONCE)):
+    while part := list(islice(results, _RESULTS_AT_ONCE)):
         lens.keep(part)
         keys |= {session.key for session, _ in part}
     return keys
@@ -330,7 +330,7 @@ def can_fork() -> bool:
 def collecting_seldom() -> Iterator[None]:
     """Look for cycles of garbage less often, and never among what is there already."""
     before = gc.get_threshold()
-    gc.freeze()
+    gc.freeze()  # what is there now is never looked at
     gc.set_threshold(*_RARE_COLLECTION)
     try:
         yield
@@ -362,7 +362,7 @@ def done_in_processes(work: Sequence[Work], do: Callable[[Work], Done], jobs: in
             for answered, _ in answers.poll():
                 size = int.from_bytes(_read_exactly(answered, _NUMBER_BYTES), "little")
                 result, error = pickle.loads(_read_exactly(answered, size))  # made by our own process
-                for number in islice(waiting, 1):
+                for number in islice(waiting, 1):  # one more for the answer: the pipe stays filled
                     os.write(numbers_out, number.to_bytes(_NUMBER_BYTES, "little"))
                 if error is not None:
                     raise error
@@ -408,6 +408,7 @@ def _work(
 
 
 def _result_or_error(do: Callable[[Work], Done], piece: Work) -> tuple[Done | None, Exception | None]:
+    """Return the result, or the error that the first process is to raise."""
     try:
         return do(piece), None
     except Exception as error:

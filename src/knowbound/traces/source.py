@@ -261,7 +261,7 @@ class Tables:
         try:
             for number, row in enumerate(self._db.execute(query, given), 1):
                 self._tally.lines += 1
-                if row[0]:
+                if row[0]:  # larger than a line may be
                     self._tally.skip(self._path, number, "oversized")
                 else:
                     yield dict(zip(names, row[1:], strict=True))
@@ -308,7 +308,7 @@ class RemoteFile(NamedTuple):
 def address_of(path: str | Path) -> str:
     """Return the address in a path, with the slashes that `Path` removed; "" for a path of this machine."""
     found = _ADDRESS.match(str(path))
-    if found is None or "::" in str(path):
+    if found is None or "::" in str(path):  # `zip::s3://…` reaches files inside others
         return ""
     path_in_address = str(path)[found.end() :]
     return f"file:///{path_in_address}" if found[1] == "file" else f"{found[1]}://{path_in_address}"
@@ -346,7 +346,7 @@ def write_address(address: str, data: bytes) -> None:
 
 
 def _stamp(info: dict[str, Any]) -> int:
-    """Return the time of the last change in ns, or a number for the mark of the content; 0 without both."""
+    """Return the time of the last change in ns, or a number made of the ETag (below any time since 2001), or 0."""
     time: datetime | float | None = info.get("LastModified") or info.get("mtime") or info.get("created")
     if time is not None:
         return int((time if isinstance(time, int | float) else time.timestamp()) * 1e9)

@@ -86,7 +86,7 @@ def turns_of(events: Iterable[Event], start: Start) -> Iterator[TraceTurn]:
                     yield turn
                 index += 1
                 turn = TraceTurn(session, start.agent, index, event, project, injections=injections_for_prompt)
-                turn.read_before = tuple(files_read)
+                turn.read_before = tuple(files_read)  # by earlier turns of the session
                 injections_for_prompt = []
             case Injection():
                 (turn.injections if turn is not None else injections_for_prompt).append(event)

@@ -212,7 +212,7 @@ def first_value(head: bytes) -> object:
 
 def _is_lines(head: bytes) -> bool:
     """Report whether a file has one object per line: one of its first lines is an object of its own."""
-    if head.lstrip()[:1] == b"[":
+    if head.lstrip()[:1] == b"[":  # a list is a document
         return False
     lines = [line for line in head.split(b"\n", _FIRST_LINES)[:_FIRST_LINES] if not line.isspace() and line]
     for line in lines:
@@ -253,7 +253,7 @@ def _completed(head: bytes) -> Iterator[bytes]:
                 yield head[: token.end()]
                 return
         elif sign == b",":
-            last = token.start(), b"".join(reversed(closers))
+            last = token.start(), b"".join(reversed(closers))  # what a cut after this part lacks
         elif sign == b'"':  # the head ends inside a text
             text = _OPEN_TEXT.match(head, token.start())
             whole = head[: text.end()] if text else head

@@ -68,7 +68,7 @@ def finish_call(
 
     `output` None: the trace has no result. `is_error` None: the client does not say whether the call failed.
     `outcome` is given if the client's structured result has decided, `kind` if the name does not say it. `folder` is
-    the agent's working folder, if the trace names it.
+    the agent's working folder, if the trace names it. `undecoded` decodes an output that few callers ask for.
     """
     kind = kind or kind_of(name)
     purpose = cut(first_text(input_, ("description", "explanation", "justification")), _LONGEST_QUERY)
@@ -134,20 +134,20 @@ def _query_of(kind: ToolKind, input_: dict[str, Any]) -> tuple[str, str]:
         return path or first_text(input_, QUERY_KEYS), ""
     query = first_text(input_, QUERY_KEYS) or first_text(input_, ("url", "prompt"))
     if not query and not path:
-        query = first_text(input_, tuple(input_))
+        query = first_text(input_, tuple(input_))  # any text: the inputs of a tool that is not known
     return (query, path) if query else (path, "")
 
 
 def _paths_of_hits(output: str, where: str) -> tuple[str, ...]:
     """Return the distinct paths at the start of the lines of a search's output, and the file that was searched."""
     found: dict[str, None] = {}
-    if "." in where[-13:] and where[-1] != "/":
+    if "." in where[-_LONGEST_ENDING - 1 :] and where[-1] != "/":  # it ends in a file's name
         found[where] = None
     for line in output[:_SEARCHED_OUTPUT].splitlines():
         head = line.partition(":")[0]
         if "-" in head and (context := _CONTEXT_LINE.match(head)) is not None:
             head = context[1]
-        if head not in found and len(head) < _LONGEST_PATH and "." in head[-13:] and " " not in head:
+        if head not in found and len(head) < _LONGEST_PATH and "." in head[-_LONGEST_ENDING - 1 :] and " " not in head:
             found[head.removeprefix("./")] = None
             if len(found) == MAX_PATHS:
                 break
@@ -198,7 +198,7 @@ def finish_patch(id_: str, patch: str, output: str, *, failed: bool, line: int) 
     files = tuple(dict.fromkeys(path.strip() for path in _PATCHED.findall(patch)))
     # Only the first line is the client's; the text that the patch expected is below it.
     outcome = failure(output.strip().split("\n")[0]) if failed else SUCCESS
-    if outcome[0] is Outcome.ERROR:
+    if outcome[0] is Outcome.ERROR:  # no refusal or cancellation: then it is the patch
         outcome = PATCH_FAILED
     input_ = {"path": files[0] if files else "", "patch": patch}
     call = finish_call(id_, "apply_patch", input_, output, outcome=outcome, line=line)

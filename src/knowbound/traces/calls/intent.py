@@ -33,14 +33,14 @@ def tool_intent(
 
     `folder` is the agent's working folder, "" if it is not known.
     """
-    if why := _call_fault(name.lower(), kind, input_, query):
-        return LookupIntent.MALFORMED, why
-    place = where or (query if kind is not ToolKind.SEARCH or query.startswith(("/", "~")) else "")
+    if fault_in_words := _call_fault(name.lower(), kind, input_, query):
+        return LookupIntent.MALFORMED, fault_in_words
+    searched_path = where or (query if kind is not ToolKind.SEARCH or query.startswith(("/", "~")) else "")
     from knowbound.core.knowledge_paths import is_machine_state  # noqa: PLC0415  # hooks check patterns without it
 
-    if is_machine_state(place, folder):
+    if is_machine_state(searched_path, folder):
         return LookupIntent.INCIDENTAL, ""
-    is_check = input_.get("output_mode") == "count"
+    is_check = input_.get("output_mode") == "count"  # 0 is an answer, too
     if purpose and not is_check:
         is_check = announces_check(purpose)
     return (LookupIntent.CHECK if is_check else LookupIntent.LOOKUP), ""
@@ -50,7 +50,7 @@ def _call_fault(name: str, kind: ToolKind, input_: dict[str, Any], query: str) -
     """Return the fault of a call, in words; "" if it has none."""
     if kind is not ToolKind.SEARCH:
         return "quotes in a path" if query and (query[0] in _QUOTES or query[-1] in _QUOTES) else ""
-    if name not in _SYNTAX:
+    if name not in _SYNTAX:  # the syntax of its patterns is not known
         return ""
     syntax = Syntax(_SYNTAX[name])
     if syntax is not Syntax.GLOB and is_option(query):
@@ -143,7 +143,7 @@ def speaks_of_absence(text: str) -> bool:
     if not text:
         return False
     low = text.lower()
-    if text.isascii() and not any(map(low.__contains__, _HINTS)):
+    if text.isascii() and not any(map(low.__contains__, _HINTS)):  # the quick answer; the hints are English
         return False
     return _ABSENCE.search(text) is not None
 
@@ -166,7 +166,7 @@ def fault(pattern: str, syntax: Syntax, *, multiline: bool = False) -> str:
         return "escaped twice: it demands a backslash"
     if syntax is Syntax.BASIC:
         return _basic_fault(plain)
-    if _ESCAPED_BAR.search(plain) and not _BAR.search(plain.replace(r"\|", "")):
+    if _ESCAPED_BAR.search(plain) and not _BAR.search(plain.replace(r"\|", "")):  # a bare bar shows that it is meant
         return r"`\|` is a literal bar here"
     if syntax is Syntax.EXTENDED and _PERL_GROUP.search(plain):
         return "Perl's syntax without -P"

@@ -82,9 +82,9 @@ _SEARCHED_HEAD = 600  # characters of a text that are searched for the phrases o
 def failure(text: str) -> tuple[Outcome, str]:
     """Return the outcome and its reason for the text of a call that its client reports as an error."""
     head = text[:_SEARCHED_HEAD].lower()
-    for outcome, phrases in _FAILURES:
+    for outcome_and_reason, phrases in _FAILURES:
         if any(phrase in head for phrase in phrases):
-            return outcome
+            return outcome_and_reason
     if head.lstrip("<[( ").startswith(("cancelled", "canceled", "interrupted", "aborted")):
         return _CANCELLED
     if " found" in head and _NAMED_MISSING.search(head):
@@ -97,7 +97,7 @@ def is_empty_result(text: str) -> bool:
     head = text[:_SEARCHED_HEAD].strip()
     if not head or _NOTHING_FOUND.match(head) or head.lower().endswith((": 0 matches", ": 0 results", ": no results")):
         return True
-    if head[0] in "[{" and len(text) <= _LONGEST_EMPTY:
+    if head[0] in "[{" and len(text) <= _LONGEST_EMPTY:  # longer JSON has results
         try:
             value = msgspec.json.decode(text)
             return _says_nothing(value) is True or value in ({}, None, "")

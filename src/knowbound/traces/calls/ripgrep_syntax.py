@@ -38,7 +38,7 @@ def rust_fault(pattern: str, multiline: bool = False) -> str:
             group = _GROUP.match(pattern, at)
             if group is None and pattern.startswith("(?", at):
                 return f"`{pattern[at : at + 3]}` is not known to ripgrep"
-            is_flags = group is not None and group[1] == ")"
+            is_flags = group is not None and group[1] == ")"  # `(?i)` opens no group
             depth, can_repeat, at = depth + (not is_flags), False, group.end() if group else at + 1
             continue
         if sign == "{":
@@ -67,7 +67,7 @@ def _escape_length(pattern: str, at: int) -> int:
     long = _LONG_ESCAPE.match(pattern, at)
     if long:
         return long.end() - at
-    return 0 if sign in "pPxuU" else 2
+    return 0 if sign in "pPxuU" else 2  # these five need a name or digits behind them
 
 
 def _class_end(pattern: str, at: int) -> int:
@@ -81,7 +81,7 @@ def _class_end(pattern: str, at: int) -> int:
                 at = posix.end()
                 continue
             depth += 1
-            at += 1 + pattern.startswith("^", at + 1)
+            at += 1 + pattern.startswith("^", at + 1)  # the bracket, and ^ for "none of"
             if pattern.startswith("]", at):  # literal at the start of a class
                 at += 1
             continue

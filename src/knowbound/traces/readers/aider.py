@@ -57,6 +57,7 @@ class _History:
         self.first_line = 0  # of what is collected; 0: nothing yet
 
     def events(self, tally: Tally) -> Iterator[Event]:
+        """Yield the events: `####` begins words of the user, `>` what Aider reports, other lines are the model's."""
         for number, raw in read_lines(self.path, tally):
             text = raw.decode("utf-8", "replace").rstrip()
             if start := _START.match(text):
@@ -92,7 +93,7 @@ class _History:
         self.first_line = 0
 
     def _aider_line(self, text: str, number: int) -> None:
-        """Take what Aider did or counted."""
+        """Take what Aider reports: an edit, a command that it ran, or the tokens of a message."""
         if edited := _EDITED.match(text):
             given = {"path": edited[1]}
             self.calls.append(finish_call(f"L{number}", "edit", given, "", outcome=SUCCESS, line=number))
@@ -105,7 +106,7 @@ class _History:
                 finish_call(f"L{number}", "run", command, None, outcome=_NOT_IN_HISTORY, kind=kind, line=number)
             )
         elif tokens := _TOKENS.match(text):
-            self.tokens = (self.tokens or 0) + _number(tokens[1], tokens[2]) + _number(tokens[3], tokens[4])
+            self.tokens = (self.tokens or 0) + _token_count(tokens[1], tokens[2]) + _token_count(tokens[3], tokens[4])
         self.first_line = self.first_line or number
 
     def _flush(self) -> Iterator[Event]:
@@ -119,7 +120,8 @@ class _History:
         self.said, self.calls, self.tokens, self.first_line = [], [], None, 0
 
 
-def _number(digits: str, thousands: str) -> int:
+def _token_count(digits: str, thousands: str) -> int:
+    """Return the count in `1,234` or `1.2k`; 0 if it is none."""
     try:
         return int(float(digits.replace(",", "")) * (1000 if thousands else 1))
     except ValueError:

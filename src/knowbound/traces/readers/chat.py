@@ -61,7 +61,7 @@ def _read_file(path: Path, tally: Tally) -> Iterator[Event]:
         if listed is not None:
             yield from _conversation(value, listed, path, number, tally)
         elif _is_message(value):
-            yield Start(path.stem, Chat.name)
+            yield Start(path.stem, Chat.name)  # the first loose message; the rest is read with it
             rest = chain([(number, value)], values)
             yield from follow(_messages(rest, path, "L", tally), str(path))
         else:

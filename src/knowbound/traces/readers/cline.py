@@ -115,7 +115,7 @@ def _blocks(raw: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _messages(raws: list[dict[str, Any]]) -> Iterator[Message]:
     for line, raw in enumerate(raws, 1):
-        if raw.get("role") == "assistant" and raw.get("isSummary") is not True:
+        if raw.get("role") == "assistant" and raw.get("isSummary") is not True:  # a summary is the client's
             yield _message_of_agent(raw, line)
         else:
             yield from _messages_of_user(raw, line)
@@ -130,7 +130,7 @@ def _message_of_agent(raw: dict[str, Any], line: int) -> Message:
         else:
             text, called = _calls_in(_text(block))
             texts, asked = [*texts, text], asked + called
-    for request in asked:
+    for request in asked:  # some tools carry the answer itself
         texts += [text_in(request.input, *_ANSWER_PARAMETERS)] if request.name in _ANSWERING_TOOLS else []
     return Message(
         "assistant",
@@ -196,7 +196,7 @@ def _calls_in(text: str) -> tuple[str, list[ToolRequest]]:
         rest.append(text[at : opened.start()])
         end = text.find(f"</{opened[1]}>", opened.end())
         inside = text[opened.end() : end if end >= 0 else len(text)]
-        at = end + len(opened[1]) + 3 if end >= 0 else len(text)
+        at = end + len(opened[1]) + 3 if end >= 0 else len(text)  # 3: `</>`
         name, input_ = opened[1], {key: value.strip() for key, value in _elements(inside, _PARAMETER)}
         if name == _MCP:
             name = f"mcp__{input_.get('server_name', '')}__{input_.get('tool_name', '')}"
@@ -238,7 +238,7 @@ def _result(id_: str, text: str, name: str, *, is_error: bool | None = None) -> 
         outcome = REFUSED
     elif _RUNS_ON.match(text):
         outcome = STILL_RUNNING
-    elif _FAILED.match(text) and code is None:
+    elif _FAILED.match(text) and code is None:  # an exit code says more
         outcome = failure(text)
     if code is not None:
         return ToolResult(id_, text[code.end() :], name=name, exit_code=int(code[1]), outcome=outcome)

@@ -64,15 +64,15 @@ class CopilotCli:
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:
         """Yield the events of one session; sub-agents write into the same file."""
-        return _EventLog(tally, several=len(files) > 1).events(files)
+        return _EventLog(tally, has_several_files=len(files) > 1).events(files)
 
 
 class _EventLog:
     """State of a session that is being read: one open message per agent, and events that wait for the main agent's."""
 
-    def __init__(self, tally: Tally, several: bool) -> None:
+    def __init__(self, tally: Tally, has_several_files: bool) -> None:
         self.tally = tally
-        self.known_ids = KnownIds(tally, is_single_file=not several)
+        self.known_ids = KnownIds(tally, is_single_file=not has_several_files)
         self.open_steps: dict[str, OpenStep] = {}
         self.agent_of_call: dict[str, str] = {}  # call without a result yet → agent
         self.events_after_step: list[Event] = []
@@ -82,6 +82,7 @@ class _EventLog:
         self.path = self.folder = ""
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
+        """Yield the events of the files, in order; events that a resumed file repeats are left out."""
         for file in files:
             self.path = str(file)
             for number, line in read_objects(file, self.tally):
@@ -193,7 +194,7 @@ class _EventLog:
             folder=self.folder,
             outcome=REFUSED if is_refused else None,
         )
-        return replace(call, agent_id=id_) if request.name == "task" else call
+        return replace(call, agent_id=id_) if request.name == "task" else call  # it names its sub-agent
 
     def _complete(self, agent_id: str, unanswered: tuple[Outcome, str] | None = None) -> Iterator[Event]:
         """Yield the open step of an agent; with the main agent's, the events that waited for it."""

@@ -108,7 +108,7 @@ class GeminiCli:
 
 def _records(path: Path, tally: Tally) -> Iterator[Start | _Record | Event]:
     """Yield the session's data and its messages in their last state; of a saved chat its events."""
-    growing: _Record | None = None
+    growing: _Record | None = None  # the last message: later lines may have newer states of it
     yielded_ids: set[str] = set()
     is_task = False
     for number, value in read_values(path, tally):
@@ -119,7 +119,7 @@ def _records(path: Path, tally: Tally) -> Iterator[Start | _Record | Event]:
         elif not isinstance(value, dict):
             tally.skip(str(path), number, "foreign")
         elif "sessionId" in value and "projectHash" in value:
-            is_task = value.get("kind") == "subagent"
+            is_task = value.get("kind") == "subagent"  # its prompt is the main agent's
             yield _start(value)
         messages = value.get("messages") if isinstance(value, dict) else None
         listed = list(enumerate(messages, 1)) if isinstance(messages, list) else [(number, value)]
@@ -148,6 +148,7 @@ def _start(raw: dict[str, Any]) -> Start:
 
 
 def _events(records: Iterable[Start | _Record | Event]) -> Iterator[Event]:
+    """Yield the events of messages; a Start and the events of saved chats pass through."""
     for record in records:
         if not isinstance(record, _Record):
             yield record
@@ -165,7 +166,7 @@ def _events(records: Iterable[Start | _Record | Event]) -> Iterator[Event]:
 
 def _user(record: _Record) -> Iterator[Event]:
     """Yield the user's own words; text that the client put after or in place of them is injected."""
-    shown = record.raw.get("displayContent") or record.raw.get("content")
+    shown = record.raw.get("displayContent") or record.raw.get("content")  # what the user typed
     text = "\n".join(read_parts(shown)[0])
     if record.is_task:
         yield Injection("task", text, line=record.line)
@@ -307,6 +308,7 @@ class _Lines:
         self._seen_ids: set[str] = set()
 
     def messages(self, path: Path) -> Iterator[Message]:
+        """Yield the messages of a file; a Start and the calls of sub-agents are put aside."""
         for number, value in read_objects(path, self.tally):
             if text_in(value, "type") not in _QWEN_TYPES:
                 self.tally.skip(str(path), number, "foreign")
@@ -329,7 +331,7 @@ class _Lines:
     def _agent_call(self, event: dict[str, Any], path: str, line: int) -> None:
         """Take the call of a sub-agent; calls of the main agent are lines of their own."""
         agent = text_in(event, "prompt_id").partition("#")[2]
-        if event.get("event.name") != _CALL or not agent or agent.startswith("#"):
+        if event.get("event.name") != _CALL or not agent or agent.startswith("#"):  # `ID########0` is the main agent's
             return
         error = text_in(event, "error")
         name, input_ = text_in(event, "function_name"), as_input(event.get("function_args"))
@@ -342,6 +344,7 @@ class _Lines:
 
 
 def _message(value: dict[str, Any], id_: str, line: int) -> Message:
+    """Return the message of a line by its type: results of tools, words of the user, or the agent's."""
     texts, requests, results = read_parts(as_input(value.get("message")).get("parts"))
     time = text_in(value, "timestamp")
     if value["type"] == "tool_result":

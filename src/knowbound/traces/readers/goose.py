@@ -88,6 +88,7 @@ def _start(about: dict[str, Any]) -> Start:
 
 
 def _messages_of_session(tables: Tables, session: str) -> Iterator[Message]:
+    """Yield the messages of a session in the database, as those of an export."""
     columns = "message_id role content_json created_timestamp tokens"
     rows = tables.rows("messages", columns, "WHERE session_id = ? ORDER BY id", session)
     yield from _messages(
@@ -100,6 +101,7 @@ def _messages_of_session(tables: Tables, session: str) -> Iterator[Message]:
 
 
 def _messages(raws: Iterable[dict[str, Any]]) -> Iterator[Message]:
+    """Yield the messages; text in the user's role that the user does not see has the role of a tool."""
     for number, raw in enumerate(raws, 1):
         texts, requests, results = list[str](), list[ToolRequest](), list[ToolResult]()
         for part in dicts(raw.get("content")):

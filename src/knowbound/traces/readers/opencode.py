@@ -176,7 +176,8 @@ def _events(
     time = iso_time(session.created, 1000)
     yield Start(session.id, OpenCode.name, session.project, version=session.version, time=time)
     agents = {agent.id: agent for agent in sub_sessions.get(session.id, ())}
-    for event in _own_events(session, "", is_task=bool(session.parent) and tables is None):
+    is_task = bool(session.parent) and tables is None  # a file of a sub-agent alone
+    for event in _own_events(session, "", is_task=is_task):
         yield event
         if isinstance(event, Step):
             for call in event.calls:
@@ -193,17 +194,18 @@ def _events_of_agent(
     """Yield the steps of a sub-agent, then of those that it started; their messages are read when they are needed."""
     _read_messages(agent, tables)
     yield from (event for event in _own_events(agent, agent.id) if isinstance(event, Step | Broken))
-    agent.messages = []
+    agent.messages = []  # they were yielded: free the memory
     if depth < _MOST_NESTED:
         for deeper in sub_sessions.get(agent.id, ()):
             yield from _events_of_agent(deeper, sub_sessions, tables, depth + 1)
 
 
 def _own_events(session: _Session, agent_id: str, *, is_task: bool = False) -> Iterator[Event]:
+    """Yield the events of a session's own messages, without those of its sub-agents."""
     for line, message in enumerate(session.messages, 1):
         data = message.about
         if data.get("role") == "user":
-            if not agent_id:
+            if not agent_id:  # a sub-agent's prompts are the agent's own words
                 yield from _user(message, session.path, line, is_task=is_task)
         elif data.get("summary") is True:
             text = "\n".join(text_in(part, "text") for part in message.parts if part.get("type") == "text")
@@ -270,7 +272,7 @@ def _call(part: dict[str, Any], id_: str, line: int) -> ToolCall:
         return finish_call(id_, name, input_, text, is_error=True, outcome=outcome, line=line)
     if status != "completed":
         return finish_call(id_, name, input_, None, outcome=STILL_RUNNING if status == "running" else None, line=line)
-    if name == "invalid":
+    if name == "invalid":  # the client's name for a call that it could not read
         return finish_call(id_, text_in(input_, "tool") or name, {}, output, outcome=WRONG_INPUT, line=line)
     kind, code, outcome = kind_of(name), None, None
     if kind is ToolKind.SHELL:

@@ -97,17 +97,18 @@ class _SpanSession:
         requested_ids = {request.id for request in requests}
         _name_calls(spans, requests)
         results = _results(spans, messages)
-        failed_within = {span.parent for span in spans if span.failed and span.operation != "execute_tool"}
+        # A failure is reported once, by its innermost span.
+        parents_of_failed = {span.parent for span in spans if span.failed and span.operation != "execute_tool"}
         moments = [(span.start, 0, span) for span in spans] + [(span.end, 1, span) for span in spans]
-        for _, ends, span in sorted(moments, key=lambda moment: moment[:2]):
+        for _, is_end, span in sorted(moments, key=lambda moment: moment[:2]):
             agent_id = _sub_agent(span, by_id)
             if span.operation == "execute_tool":
-                if ends and _call_id(span) not in requested_ids and _call_id(span) not in self._yielded_calls:
+                if is_end and _call_id(span) not in requested_ids and _call_id(span) not in self._yielded_calls:
                     yield self._step(_tool_message(span), agent_id, results)
                 continue
-            for message in self._new_messages(messages[span.id][ends], agent_id):
+            for message in self._new_messages(messages[span.id][is_end], agent_id):
                 yield from self._event(message, agent_id, results)
-            if ends and span.operation and span.failed and span.id not in failed_within:
+            if is_end and span.operation and span.failed and span.id not in parents_of_failed:
                 yield Broken(span.reason or "error", span.line)
 
     def _new_messages(self, messages: list[Message], agent_id: str) -> Iterator[Message]:
@@ -124,6 +125,7 @@ class _SpanSession:
                 yield message
 
     def _event(self, message: Message, agent_id: str, results: dict[str, ToolResult]) -> Iterator[Event]:
+        """Yield a message as a step, context or a prompt; a sub-agent's prompts are the agent's own words."""
         if message.role == "assistant" and (message.texts or message.requests):
             yield self._step(message, agent_id, results)
         elif message.role == "system":
@@ -145,8 +147,8 @@ class _SpanSession:
             failed = bool(result and result.is_error)
             calls.append(finish_call(id_, request.name, request.input, output, is_error=failed, line=message.line))
         said = tuple(AgentText(message.id, text, message.line) for text in message.texts)
-        place, usage = (message.time, self.path, message.line), (message.tokens, message.model)
-        return Step(message.id, said, tuple(calls), agent_id, *place, *usage)
+        origin, usage = (message.time, self.path, message.line), (message.tokens, message.model)
+        return Step(message.id, said, tuple(calls), agent_id, *origin, *usage)
 
 
 def _tool_message(span: GenAiSpan) -> Message:
@@ -265,7 +267,7 @@ def _join_traces(sessions: dict[str, _SpanSession]) -> None:
     owners: dict[str, set[str]] = {}
     for name, session in sessions.items():
         for span in session.spans:
-            if span.session != span.trace:
+            if span.session != span.trace:  # it names its conversation
                 owners.setdefault(span.trace, set()).add(name)
     for trace, names in owners.items():
         if len(names) == 1 and trace in sessions:

@@ -147,7 +147,7 @@ def _raw_spans(raw: object) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 def _span(raw: dict[str, Any], resource: dict[str, Any], line: int) -> GenAiSpan:
     """Return a span of OTLP or a flat span, with its attributes by the names of the GenAI conventions."""
     context = raw.get("context")
-    ids = {**raw, **context} if isinstance(context, dict) else raw
+    ids = {**raw, **context} if isinstance(context, dict) else raw  # exporters of the console nest them
     attributes = _translated(_attributes(raw.get("attributes")), text_in(raw, "span_kind"), text_in(raw, "name"))
     events = [(text_in(event, "name"), _attributes(event.get("attributes"))) for event in dicts(raw.get("events"))]
     status = raw.get("status")
@@ -227,7 +227,7 @@ def _translated(attributes: dict[str, Any], kind: str, name: str) -> dict[str, A
         input_key, output_key = (
             "" if has_messages[side] or operation != "chat" else f"gen_ai.{side}" for side in _SIDES.values()
         )
-    for key, keys in ((input_key, _INPUTS), (output_key, _OUTPUTS)):
+    for key, keys in ((input_key, _INPUTS), (output_key, _OUTPUTS)):  # key "": it is there already, or is no message
         value = next((attributes[key] for key in keys if attributes.get(key) is not None), None)
         if key and value is not None:
             found[key] = value

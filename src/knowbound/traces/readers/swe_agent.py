@@ -110,6 +110,7 @@ class _Action(msgspec.Struct, frozen=True):
 
 
 def _session(document: dict[str, Any], path: Path) -> Iterator[Event]:
+    """Yield the events of a trajectory: what came before the work, a step for each action, and a bad ending."""
     history = dicts(document.get("history"))
     steps = dicts(document.get("trajectory"))
     info = document.get("info")
@@ -156,6 +157,7 @@ def _statement(text: str) -> tuple[str, str]:
 
 
 def _from_trajectory(steps: list[dict[str, Any]]) -> Iterator[_Action]:
+    """Yield the actions of a trajectory; the whole response is the thought if no action was found in it."""
     for line, step in enumerate(steps, 1):
         state = as_input(step.get("state"))
         observation = step.get("observation")
@@ -219,10 +221,10 @@ def _own_command(action: str) -> tuple[str, ToolKind, dict[str, Any]] | None:
         words = shlex.split(first)[1:]
     except ValueError:  # an open quote: the text of an edit goes on in the next lines
         words = first.split()[1:]
-    if name != "edit" and _SHELL_OPERATORS & set(words):
+    if name != "edit" and _SHELL_OPERATORS & set(words):  # a pipeline of the shell
         return None
     input_: dict[str, Any] = dict(zip(names, words, strict=False))
-    if name == "str_replace_editor" and input_.pop("command", "") == "view":
+    if name == "str_replace_editor" and input_.pop("command", "") == "view":  # its other commands edit
         kind = ToolKind.READ
     if name == "edit":
         input_["new_string"] = rest.removesuffix("end_of_edit").rstrip()

@@ -27,14 +27,14 @@ _FIND_TESTS = _FIND_NAMES | frozenset(
 
 def _find(command: Command, words: list[str]) -> ParsedCommand:
     """Read `find`: the paths, then tests; -exec and -delete can make it an act."""
-    places: list[str] = []
+    paths: list[str] = []
     query: list[str] = []
     negated = False
     by_name = True
     at = 0
     while at < len(words) and (not words[at].startswith(("-", "(", "!")) or words[at] in ("-L", "-H", "-P")):
         if not words[at].startswith("-"):
-            places.append(words[at])
+            paths.append(words[at])
         at += 1
     while at < len(words):
         word = words[at]
@@ -54,14 +54,14 @@ def _find(command: Command, words: list[str]) -> ParsedCommand:
             end = next((i for i in range(at, len(words)) if words[i] in (";", "+")), len(words))
             inner = describe(command._replace(words=command.words[at + 1 : end + 1]))
             if inner.kind is ToolKind.SEARCH:
-                return inner._replace(operands=tuple(places), program="find")
+                return inner._replace(operands=tuple(paths), program="find")
             if inner.role in (ProgramRole.ACT, ProgramRole.QUIET):
                 return ParsedCommand(ProgramRole.ACT, program="find")
-            at = end
+            at = end  # past the `;` or `+` of the inner command
         negated = False
     kind = ToolKind.SEARCH if query else ToolKind.LIST
     syntax = Syntax.GLOB if by_name and len(query) == 1 else None
-    return lookup(command, kind, " ".join(query), places)._replace(syntax=syntax, lists_paths=True)
+    return lookup(command, kind, " ".join(query), paths)._replace(syntax=syntax, lists_paths=True)
 
 
 def _fd(command: Command, words: list[str]) -> ParsedCommand:
@@ -82,13 +82,13 @@ def _script(command: Command, words: list[str]) -> ParsedCommand:
     if name in ("jq", "yq"):
         words = _without_pairs(words)
     options = arguments_of(command, words)
-    if name in ("sed", "gsed") and options.has("i", "in-place"):
+    if name in ("sed", "gsed") and options.has("i", "in-place"):  # an edit prints nothing
         return ParsedCommand(ProgramRole.QUIET, program=name)
     scripts, operands = options.valued("e", "expression"), options.operands
     if not scripts and not options.has("f", "file"):
         scripts, operands = operands[:1], operands[1:]
     operands = operands + [redirect.target for redirect in command.redirects if redirect.operator == "<"]
-    operands = [word for word in operands if not re.match(r"[A-Za-z_]\w*=", word)]
+    operands = [word for word in operands if not re.match(r"[A-Za-z_]\w*=", word)]  # no `name=value` of awk
     if not operands:
         return ParsedCommand(ProgramRole.FILTER, program=name)
     script = scripts[0] if scripts else ""
@@ -96,7 +96,7 @@ def _script(command: Command, words: list[str]) -> ParsedCommand:
         seeks = re.search(r"\b(?:select|test|contains|match)\(", script)
         return lookup(command, ToolKind.SEARCH if seeks else ToolKind.READ, script if seeks else "", operands)
     address = _ADDRESS.match(script.lstrip())
-    quiet = options.has("n") or name not in ("sed", "gsed")
+    quiet = options.has("n") or name not in ("sed", "gsed")  # it prints only what the pattern matches
     if address and quiet and not _LINE_RANGE.match(script):
         return lookup(command, ToolKind.SEARCH, address[1], operands)
     return lookup(command, ToolKind.READ, "", operands)

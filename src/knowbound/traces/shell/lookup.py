@@ -76,7 +76,7 @@ def read_shell(
         kind = next(kind for kind in (ToolKind.SEARCH, ToolKind.READ, ToolKind.LIST) if kind in kinds)
     if failed is None and exit_code is not None:
         failed = exit_code != 0
-    is_limit = exit_code == 124 and not line.programs.isdisjoint(("timeout", "gtimeout"))
+    is_limit = exit_code == 124 and not line.programs.isdisjoint(("timeout", "gtimeout"))  # the exit code of `timeout`
     if is_limit or (exit_code != 0 and _TIMED_OUT.match(output[:200])):
         outcome, reason = Outcome.TIMEOUT, "timed out"
     elif kind in LOOKUPS:
@@ -102,7 +102,7 @@ def _empty_filter(
     """Return the reading of `make | grep x` as an empty search, if it let nothing through and does nothing else."""
     line = LinePlan(parse(command), filters_search=True)
     if line.acts or not all(lookup.parsed.is_state for lookup in line.lookups):
-        return None
+        return None  # it does more than filter
     outcome, _ = _lookup_outcome(line, output, exit_code, failed)
     return (line, ToolKind.SEARCH, outcome, "the filter let nothing through") if outcome is Outcome.EMPTY else None
 
@@ -182,12 +182,12 @@ class ReadOutput:
                 break
         return text
 
-    def take_report(self, printed: PrintedText, values: list[str]) -> None:
+    def take_report(self, printed: PrintedText, expansions: list[str]) -> None:
         """Note the result of a lookup that a printed text reports."""
         if printed.status_number >= 0 and self.line_plan.lookups and self.line_plan.lookups[-1].is_silent:
-            self.says_found |= values[printed.status_number] == "0"
-            self.says_nothing_found |= values[printed.status_number] != "0"
-        elif printed.lookup >= 0:
+            self.says_found |= expansions[printed.status_number] == "0"
+            self.says_nothing_found |= expansions[printed.status_number] != "0"
+        elif printed.lookup >= 0:  # -1: it depends on no lookup
             self.says_found |= printed.if_found and self.line_plan.lookups[printed.lookup].is_silent
             self.says_nothing_found |= not printed.if_found
 
@@ -199,7 +199,7 @@ def _lookup_outcome(line: LinePlan, output: str, exit_code: int | None, failed: 
         return Outcome.ERROR, "the shell could not read the line"
     if lines.wrong_use and len(lines.wrong_use) >= len(line.lookups) and (failed or not lines.hits):
         return Outcome.ERROR, "usage error"
-    if exit_code in (126, 127) and not lines.hits:
+    if exit_code in (126, 127) and not lines.hits:  # not executable, not found
         return Outcome.ERROR, "the program could not be run"
     if lines.says_found:
         return Outcome.OK, "the line says that it was found"
@@ -233,11 +233,11 @@ def _by_status(line: LinePlan, failed: bool | None) -> tuple[Outcome, str]:
     """Return the outcome by the exit status, if it is the status of the lookup."""
     if any(printed.lookup >= 0 and printed.if_found for printed in line.printed):
         return _missed(line, "the text for a find was not printed")
-    if line.status_lookup < 0:
+    if line.status_lookup < 0:  # -1: no lookup decides the status
         return Outcome.OK, "nothing was to be printed"
     if failed is None:
         return Outcome.UNKNOWN, "only the exit status decides, and it is not known"
-    if failed == line.negated:
+    if failed == line.negated:  # `! grep` fails if it finds
         return Outcome.OK, "found, by its status"
     return _missed(line, "nothing found, by its status")
 

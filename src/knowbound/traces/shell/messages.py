@@ -62,7 +62,7 @@ def note_message(output: ReadOutput, text: str, is_hinted: bool) -> bool:
     elif _WRONG_USE.search(message):
         output.wrong_use.add(message)
         output.is_line_unreadable |= speaker[1] in _SHELL_NAMES and _BAD_SYNTAX.search(message) is not None
-    elif speaker[1] in ("fatal", "error", "GraphQL", "doc") or message.startswith(" "):
+    elif speaker[1] in ("fatal", "error", "GraphQL", "doc") or message.startswith(" "):  # these name no program
         output.other_messages += 1
     else:
         return False  # a hit in a file with the name of a program

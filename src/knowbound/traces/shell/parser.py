@@ -117,7 +117,7 @@ def commands(pipelines: tuple[Pipeline, ...]) -> Iterator[Command]:
 def parse(text: str) -> tuple[Pipeline, ...]:
     """Return the pipelines of a command line, in order."""
     if len(text) > LONGEST:
-        return (Pipeline("", negated=False, stages=(Command((ShellWord(text[:100]),)),)),)
+        return (Pipeline("", negated=False, stages=(Command((ShellWord(text[:100]),)),)),)  # one unknown program
     return _Parser(text, 0).parse()
 
 
@@ -197,7 +197,7 @@ class _Parser:
             if self.bare in ("!", "time") or (is_group and self.depth >= _DEEPEST):
                 negated ^= self.bare == "!"
                 self.advance()
-                continue
+                continue  # a group that is too deep is read without its brackets
             stage = self.group() if is_group else self.command()
             stages += [stage] if stage else []
             if self.operator not in ("|", "|&"):
@@ -264,7 +264,7 @@ class _Parser:
                 else:
                     assigns.append(word)
                 if word.text == "]]" and is_test:
-                    words[0], is_test = ShellWord("["), False
+                    words[0], is_test = ShellWord("["), False  # read as `[ … ]`
                 elif word.text == "[[":
                     is_test |= len(words) == 1
             elif self.is_redirect:
@@ -289,6 +289,7 @@ class _Parser:
             self.advance()
 
     def skip_heredocs(self) -> None:
+        """Go on after the here-documents that this line announced."""
         from knowbound.traces.shell.words import after_heredoc  # noqa: PLC0415  # few lines have one
 
         for mark in self.heredocs:
@@ -342,7 +343,7 @@ def _unwrap(command: Command) -> Command:
         if name not in _WRAPPERS or (name == "command" and len(words) > 1 and words[1].text in ("-v", "-V")):
             break
         inner_words = _inner_words(words[1:], *_WRAPPERS[name])
-        if not inner_words and name != "xargs":
+        if not inner_words and name != "xargs":  # xargs alone prints
             break
         if name == "ssh" and len(inner_words) == 1:
             inner_words = (ShellWord("sh"), ShellWord("-c"), inner_words[0])

@@ -94,11 +94,11 @@ class LinePlan:
         for step in steps:
             is_linked = step.link in ("&&", "||")
             current = current if is_linked else _UNCONDITIONAL
-            guard = (current, step.link == "&&") if current.lookup >= 0 else (condition, when)
+            guard = (current, step.link == "&&") if current.lookup >= 0 else (condition, when)  # else of the whole list
             before = len(self.lookups)
             self.status_lookup = -1
             found = self._read_pipeline(step.stages, *guard)
-            if found.lookup >= before:
+            if found.lookup >= before:  # it looked something up itself
                 current = _Condition(found.lookup, found.flipped != step.negated)
                 self.status_lookup = found.lookup
                 self.negated |= step.negated
@@ -131,7 +131,7 @@ class LinePlan:
             self.filters_output |= search is not None
             return _UNCONDITIONAL
         silent = (search is not None and search.is_silent) or _goes_to_file(last.redirects)
-        decides = isinstance(last, Command) and describe(last) == search
+        decides = isinstance(last, Command) and describe(last) == search  # the line's status is the last command's
         lookup = Lookup(
             parsed,
             prints_count=tail.prints_count,
@@ -150,16 +150,16 @@ class LinePlan:
                 inner = LinePlan(stage.test + stage.body + stage.other, filters_search=self.filters_search)
                 acts |= inner.acts
                 searches = [lookup.parsed for lookup in inner.lookups if lookup.parsed.kind is ToolKind.SEARCH]
-                search = searches[0]._replace(is_silent=False) if searches else search
+                search = searches[0]._replace(is_silent=False) if searches else search  # the group prints what it finds
                 continue
             parsed = describe(stage)
-            if parsed.kind is ToolKind.SEARCH and not parsed.is_inverted:
+            if parsed.kind is ToolKind.SEARCH and not parsed.is_inverted:  # `grep -v` leaves something out
                 search, counts = parsed, parsed.prints_count
             elif parsed.role is ProgramRole.COUNT or stage.program == "wc":
                 counts = True
             else:
                 acts |= parsed.role is ProgramRole.ACT
-                acts |= parsed.role is ProgramRole.QUIET and "xargs" in stage.wrappers
+                acts |= parsed.role is ProgramRole.QUIET and "xargs" in stage.wrappers  # as in `| xargs rm`
                 counts |= parsed.prints_count  # grep -vc
         return _Tail(search, counts, acts)
 
@@ -187,7 +187,7 @@ class LinePlan:
         parsed = describe(command)
         goes_to_file = _goes_to_file(command.redirects)
         if parsed.role is ProgramRole.LOOKUP:
-            if goes_to_file and parsed.kind is not ToolKind.SEARCH:
+            if goes_to_file and parsed.kind is not ToolKind.SEARCH:  # a copy of a file: nobody reads it here
                 return _UNCONDITIONAL
             silent = parsed.is_silent or goes_to_file
             muted = _discards_errors(command.redirects)

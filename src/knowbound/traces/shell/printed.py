@@ -60,7 +60,7 @@ def printed_texts(command: Command, lookup: int, when: bool) -> Iterator[Printed
     for word in words:
         part, at = "", 0
         for expansion in word.expansions:
-            part += word.text[at : expansion.start] + "\0"
+            part += word.text[at : expansion.start] + "\0"  # \0 stands for an expansion
             at = expansion.end
             names.append(expansion.name)
         parts.append(part + word.text[at:])
@@ -71,7 +71,7 @@ def printed_texts(command: Command, lookup: int, when: bool) -> Iterator[Printed
         pieces = tuple(piece.strip() for piece in line.split("\0"))
         names_in_line, names = names[: len(pieces) - 1], names[len(pieces) - 1 :]
         if any(pieces) or names_in_line:
-            status = names_in_line.index("?") if "?" in names_in_line else -1
+            status = names_in_line.index("?") if "?" in names_in_line else -1  # `$?`
             is_prefix = not newline and number == len(lines) - 1
             yield PrintedText(pieces, is_prefix, lookup, when, status)
 
@@ -79,5 +79,5 @@ def printed_texts(command: Command, lookup: int, when: bool) -> Iterator[Printed
 def _formatted(parts: list[str]) -> str:
     """Return printf's format filled with its arguments; the format repeats while arguments are left."""
     form, given = "".join(parts[:1]), iter(parts[1:])
-    rounds = -(-len(parts[1:]) // max(1, len(_CONVERSION.findall(form))))
+    rounds = -(-len(parts[1:]) // max(1, len(_CONVERSION.findall(form))))  # rounded up
     return _CONVERSION.sub(lambda _: next(given, ""), form * min(max(1, rounds), _MOST_ROUNDS))

@@ -76,7 +76,7 @@ def arguments(words: list[str], short: str = "", long: frozenset[str] = frozense
             values = [value] if equals else list(islice(left, 1)) if name in long else []
             options.setdefault(name, []).extend(values)
         elif word.startswith("-") and len(word) > 1:
-            for position, letter in enumerate(word[1:], 2):
+            for position, letter in enumerate(word[1:], 2):  # its value follows, or is the next word
                 values = options.setdefault(letter, [])
                 if letter in short:
                     values.append(word[position:] or next(left, ""))
@@ -223,7 +223,7 @@ def describe(command: Command) -> ParsedCommand:
     name, words = command.program, command.texts
     if not name:
         return ParsedCommand(ProgramRole.QUIET)
-    if words and words[-1] == "--help" and _READERS.get(name) is not search:
+    if words and words[-1] == "--help" and _READERS.get(name) is not search:  # grep may search for it
         return ParsedCommand(ProgramRole.KNOWLEDGE, program=name)
     if name in _READERS:
         return _READERS[name](command, words)
@@ -232,7 +232,7 @@ def describe(command: Command) -> ParsedCommand:
 
         return describe_expression(command, words)
     if name in _SETTINGS:
-        role = ProgramRole.QUIET if words and name != "printenv" else ProgramRole.SHOW
+        role = ProgramRole.QUIET if words and name != "printenv" else ProgramRole.SHOW  # set, or shown
         return ParsedCommand(role, program=name)
     if name in _ROLE:
         return ParsedCommand(_ROLE[name], program=name)

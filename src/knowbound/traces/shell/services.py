@@ -65,7 +65,7 @@ def describe_service(command: Command, words: list[str]) -> ParsedCommand:
             is_listed = not {"--listTests", "--list"}.isdisjoint(words)
             role = ProgramRole.KNOWLEDGE if is_listed else ProgramRole.ACT
         case _ if name in _VERBS:
-            plain = [word for word in words if not word.startswith("-") or name == "dpkg"]
+            plain = [word for word in words if not word.startswith("-") or name == "dpkg"]  # its verbs are options
             if _TEXT in _VERBS[name] and plain[1:] and plain[0] in _LOOKS_UP_NAME:
                 return lookup(command, ToolKind.SEARCH, " ".join(plain[1:]), [])._replace(is_state=plain[0] != "doc")
             role = _role_of_verb(name, plain[0] if plain else "")
@@ -90,17 +90,17 @@ def _git(command: Command, words: list[str]) -> ParsedCommand:
     if at >= len(words):
         return ParsedCommand(_SHOW, program="git")
     verb, words = words[at], words[at + 1 :]
-    cut = words.index("--") if "--" in words else len(words)
+    paths_at = words.index("--") if "--" in words else len(words)
     if verb == "grep":
-        parsed = search(command._replace(words=(ShellWord("grep"),)), words[:cut])
-        return parsed._replace(operands=(*parsed.operands, *words[cut + 1 :]), program="git")
+        parsed = search(command._replace(words=(ShellWord("grep"),)), words[:paths_at])
+        return parsed._replace(operands=(*parsed.operands, *words[paths_at + 1 :]), program="git")
     if verb in ("ls-files", "ls-tree"):
         options = arguments(words, "xX", frozenset({"exclude", "exclude-from", "exclude-per-directory"}))
-        places = options.operands[verb == "ls-tree" :]
-        return lookup(command, ToolKind.LIST, " ".join(places), places)._replace(lists_paths=True)
+        paths_of_listing = options.operands[verb == "ls-tree" :]
+        return lookup(command, ToolKind.LIST, " ".join(paths_of_listing), paths_of_listing)._replace(lists_paths=True)
     if verb in ("log", "reflog", "shortlog"):  # `-S x`, `-G x`, `--grep x` and `-- path` search the history
         options = arguments(words, "SGnL", frozenset("grep author format since until after before".split()))
-        searched_for = options.valued("S", "G", "grep") or words[cut + 1 :]
+        searched_for = options.valued("S", "G", "grep") or words[paths_at + 1 :]
         if searched_for:
             return lookup(command, ToolKind.SEARCH, " | ".join(searched_for), [])
         return ParsedCommand(_TEXT, program="git")
@@ -115,8 +115,8 @@ def _git(command: Command, words: list[str]) -> ParsedCommand:
         options = arguments(words)
         if options.has("l", "list") and options.operands:
             return lookup(command, ToolKind.LIST, " ".join(options.operands), [])._replace(is_state=True)
-        acts = options.operands and not options.has("a", "r", "contains", "merged", "no-merged", "points-at")
-        return ParsedCommand(ProgramRole.QUIET if acts else _TEXT, program="git")
+        makes_one = options.operands and not options.has("a", "r", "contains", "merged", "no-merged", "points-at")
+        return ParsedCommand(ProgramRole.QUIET if makes_one else _TEXT, program="git")
     return ParsedCommand(_role_of_verb("git", verb), program=f"git {verb}")
 
 

@@ -86,7 +86,7 @@ class TranscriptLine(msgspec.Struct, gc=False, rename="camel"):
     @property
     def author(self) -> Author:
         """Whoever wrote the prompt of this line, as far as the client says so."""
-        if self.session_kind == "bg" or self.prompt_source in ("system", "sdk"):
+        if self.session_kind == "bg" or self.prompt_source in ("system", "sdk"):  # "bg": in the background
             return Author.PROGRAM
         if self.prompt_source in ("typed", "queued"):
             return Author.PERSON
@@ -138,7 +138,7 @@ decode_line = msgspec.json.Decoder(TranscriptLine).decode  # for ordinary lines;
 def decode_lines(raw: bytes) -> list[TranscriptLine]:
     """Decode a line, or several that a client wrote onto one; ValueError with the reason if there is none."""
     try:
-        return [decode_line(raw)]
+        return [decode_line(raw)]  # as nearly every line
     except UNDECODABLE:
         pass
     try:
@@ -222,7 +222,7 @@ def _from_structure(id_: str, call: PendingCall, block: ContentBlock, result: Ra
         agent = _decode_agent(result)
         ended = finish_call(id_, name, input_, "", line=line, undecoded=partial(text_of, block.content))
         query = (agent.command_name or str(input_.get("skill") or "")) if name == "Skill" else ended.query
-        failed = name == "Skill" and agent.success is False
+        failed = name == "Skill" and agent.success is False  # a sub-agent has no such flag
         return msgspec.structs.replace(
             ended, agent_id=agent.agent_id or "", query=query, outcome=Outcome.ERROR if failed else Outcome.OK
         )

@@ -105,6 +105,7 @@ class _StreamRun:
         yield from self.session.hand_on()
 
     def _line(self, line: _Line, number: int) -> None:
+        """Take a line by its type; lines of other types and other lines of the system are left out."""
         kind, subtype = text_in(line, "type"), text_in(line, "subtype")
         if kind in _MESSAGES and isinstance(line.get("message"), dict):
             self._message(kind, line, number)
@@ -113,7 +114,7 @@ class _StreamRun:
         elif kind != "system":
             return
         elif subtype == "init":
-            self.wants_prompt = self.wants_prompt or not self.is_open
+            self.wants_prompt = self.wants_prompt or not self.is_open  # else it belongs to a turn that goes on
             self._start(line)
         elif subtype == "hook_response" and not line.get("exit_code"):
             event = text_in(line, "hook_event")
@@ -142,16 +143,16 @@ class _StreamRun:
         text = content if isinstance(content, str) else "\n".join(block.text or "" for block in content or ())
         transcript_line.is_meta = line.get("isSynthetic") is True or text.startswith(_SKILL_TEXT) or None
         parent = text_in(line, "parent_tool_use_id")
-        agent_id = self.sub_agents.get(parent, parent)
+        agent_id = self.sub_agents.get(parent, parent)  # its call stands for a sub-agent without an id
         if kind == "assistant":
             message.id = message.id or transcript_line.uuid or f"L{number}"
-            if not agent_id and message.model != "<synthetic>":
+            if not agent_id and message.model != "<synthetic>":  # words of the main agent's model
                 self.main_agent_texts.append(_without_spaces(text))
             self._begin_turn_without_prompt(line, number)
         elif text.startswith(_NOTIFICATION):
             self.wants_prompt = False  # work in the background ended: its turn goes on
         self.is_open = True
-        self.session.line(transcript_line, b"", number, agent_id)
+        self.session.line(transcript_line, b"", number, agent_id)  # bytes are only searched in progress lines
         if any(isinstance(event, Prompt) for event in self.session.out):
             self.wants_prompt = False
 

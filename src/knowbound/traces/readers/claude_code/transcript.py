@@ -56,7 +56,7 @@ class ClaudeCode:
     name = "claude-code"
 
     def identify(self, head: bytes) -> Identity | None:
-        """Recognise the line types together with `sessionId`, `leafUuid` or `messageId`."""
+        """Recognise the line types together with `sessionId`, `leafUuid` or `isSnapshotUpdate`."""
         time = ""
         has_session_key = False
         for raw in islice(BytesIO(head), _HEAD_LINES):
@@ -206,7 +206,7 @@ class Session:
         if line.uuid and not self.known_ids.is_new(line.uuid):
             return
         if line.session_id and line.session_id != self.session:
-            of_sub_agent = side_agent or line.is_sidechain
+            of_sub_agent = side_agent or line.is_sidechain  # its lines may name another session
             if not (self.session and of_sub_agent):
                 self._start(line, line.session_id)
         if kind == "attachment":
@@ -280,7 +280,7 @@ class Session:
         if inner.type == "assistant":
             self._assistant(chain, inner.message, inner, number)
         elif inner.type == "user":
-            self._results(chain, inner.message, inner)
+            self._results(chain, inner.message, inner)  # other text is the main agent's task for it
 
     def _assistant(self, chain: _AgentSteps, message: ApiMessage, line: TranscriptLine, number: int) -> None:
         """Add a line of the agent to the open step of its message, or begin the step.
@@ -292,7 +292,7 @@ class Session:
             chain.flush(self.out, all_of_them=True)
             self.out.append(Broken(cut(joined_text_blocks(content), MAX_REASON), number))
             return
-        if message.model == "<synthetic>" or content is None:
+        if message.model == "<synthetic>" or content is None:  # the client wrote it
             return
         if self.context_for_prompt and not chain.agent_id:  # a sub-agent goes on without the user's next prompt
             self._hand_out_context()
@@ -321,7 +321,7 @@ class Session:
         """Take a line in the user's role: results of calls, context that the client adds, or a prompt."""
         if self._results(chain, message, line):
             return
-        if chain.agent_id or line.is_compact_summary or line.is_visible_in_transcript_only:
+        if chain.agent_id or line.is_compact_summary or line.is_visible_in_transcript_only:  # no words of the user
             return
         self.recent_hook_texts.clear()
         text = joined_text_blocks(message.content)
@@ -334,7 +334,7 @@ class Session:
         destination = self.context_for_prompt if is_for_next_prompt else self.out
         for injection in injections_of_text(text, bool(line.is_meta), number):
             destination.extend(split_by_item(injection))
-        if line.is_meta:
+        if line.is_meta:  # the client wrote it: all of it was injected
             return
         command = skill_command(text)
         words = command[1] if command else own_words(text)
@@ -368,7 +368,7 @@ class Session:
         """Put a result into the step of its call; a sub-agent that the call started is read next."""
         step = chain.step_of_call[block.tool_use_id]
         request = step.calls[block.tool_use_id]
-        if isinstance(request, ToolCall):
+        if isinstance(request, ToolCall):  # it has its result
             return
         call = call_with_result(block.tool_use_id, request, block, result, self.folder)
         step.answer(call)

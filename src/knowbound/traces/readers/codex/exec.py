@@ -91,6 +91,7 @@ class _Thread:
             yield Broken(self.error, number) if self.error else Broken(UNFINISHED, number, Break.CUT_OFF)
 
     def _line(self, line: dict[str, Any], number: int) -> Iterator[Event]:
+        """Take a line: the start of the thread, the start or end of a turn, an error, or an item."""
         kind, item = text_in(line, "type"), line.get("item")
         if kind == "thread.started" and self.session is None:
             self.session = text_in(line, "thread_id")
@@ -130,7 +131,7 @@ class _Thread:
         self.is_open = True
         if not self.has_prompt:
             self.has_prompt = True
-            yield Prompt(f"L{number}", "", "", self.path, number)
+            yield Prompt(f"L{number}", "", "", self.path, number)  # the stream itself has no prompts
         if self.response is not None and self.response.calls and not self.unfinished_calls:
             yield from self._complete()
         if self.response is None:
@@ -138,6 +139,7 @@ class _Thread:
         return self.response
 
     def _complete(self) -> Iterator[Event]:
+        """Yield the step of the open response, if there is one."""
         response, self.response = self.response, None
         self.unfinished_calls = set()
         if response is not None:
@@ -165,6 +167,7 @@ def _sub_agent_call(id_: str, item: _Item, completed: bool, line: int) -> ToolCa
 
 
 def _command(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+    """Return a command line; its exit code decides, where there is one."""
     status, code = item.get("status"), item.get("exit_code")
     failed = status == "failed" or None  # otherwise the exit status decides
     return finish_call(
@@ -180,6 +183,7 @@ def _command(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
 
 
 def _mcp(id_: str, item: _Item, completed: bool, line: int) -> ToolCall:
+    """Return a call of an MCP tool; a result may report an error itself."""
     result, error = as_input(item.get("result")), _reason(item.get("error"))
     text = error or as_text(result.get("content"))
     failed = bool(error) or item.get("status") == "failed" or result.get("isError") is True

@@ -103,7 +103,7 @@ def request_of(item: Payload, number: int) -> PendingCall:
         name = f"{namespace}__{name.lstrip('_')}"
     if kind == "custom_tool_call":
         text = as_text(item.get("input"))
-        if name == "exec" and (call := call_of(text)):
+        if name == "exec" and (call := call_of(text)):  # a script that makes calls itself
             return PendingCall(call.name, call.input, number)
         return PendingCall(name, {"input": text}, number)
     arguments = item.get("action" if kind in ("local_shell_call", "web_search_call") else "arguments")
@@ -243,7 +243,7 @@ def _calls_in(script: str) -> list[ScriptCall]:
         if match[1] is None:
             return " "  # a comment
         strings.append(_string(match[1]))
-        return f"\0{len(strings) - 1}\0"
+        return f"\0{len(strings) - 1}\0"  # its number stands for a string
 
     without_strings = _TOKENS.sub(keep, script.replace("\0", ""))
     variables = dict(_VARIABLE.findall(without_strings))
@@ -262,7 +262,7 @@ def _string(literal: str) -> str:
 
 
 def _argument(argument: str, variables: dict[str, str], strings: list[str]) -> dict[str, Any]:
-    """Return the argument of a call; a text alone, as of `apply_patch`, is its `input`."""
+    """Return the argument of a call as an object; text alone, as of `apply_patch`, is its `input`."""
     value = variables.get(argument, argument)
     if alone := _STRING_NUMBER.fullmatch(value):
         return {"input": strings[int(alone[1])]}

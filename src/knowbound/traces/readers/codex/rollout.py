@@ -154,9 +154,10 @@ class _Rollout:
             self.model = text_in(payload, "model") or self.model
             if turn := text_in(payload, "turn_id"):
                 self._begin_turn(turn)
-            self.turn.has_client_text = True
+            self.turn.has_client_text = True  # the client wrote it before this line
 
     def _item(self, item: Payload, time: str, number: int) -> Iterator[Event]:
+        """Take an item of a response: a result, a call or a message; items that a resumed file repeats are left out."""
         kind, id_ = item["type"], text_in(item, "id")
         if kind in RESULTS:
             self._take_result(item)
@@ -169,6 +170,7 @@ class _Rollout:
                 yield from self._message(item, texts, time, number)
 
     def _call(self, item: Payload, time: str, number: int) -> Iterator[Event]:
+        """Add a call to its response; a web search is complete without a result."""
         response = yield from self._responding(item, time, number)
         id_ = text_in(item, "call_id", "id") or f"L{number}"
         request = lines.request_of(item, number)
@@ -176,6 +178,7 @@ class _Rollout:
         response.calls[id_] = lines.web_search_call(id_, request, text_in(item, "status")) if is_web else request
 
     def _message(self, item: Payload, texts: list[str], time: str, number: int) -> Iterator[Event]:
+        """Take a message: the agent's words, the user's, or the developer role's."""
         id_, role = text_in(item, "id") or f"L{number}", text_in(item, "role")
         if role == "assistant":
             response = yield from self._responding(item, time, number)

@@ -45,7 +45,7 @@ class AnswerSentence(msgspec.Struct, frozen=True):
         self, kind: ClaimKind, support: Support, why: str, code: FindingCode | None = None, line: int = 0,
         *, important: bool = True,
     ) -> Checked:  # fmt: skip
-        """Return the sentence as a claim, at the line of what decides about it."""
+        """Return the sentence as a claim, at the line of the call or edit that decides; 0: at that of the answer."""
         return checked(self.text, kind, support, why, line=line or self.line, important=important, code=code)
 
     @property
@@ -64,7 +64,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 def answer_of(turn: TraceTurn) -> Answer | None:
     """Return the last message of the main agent, with the message before it if it is short; None without any."""
-    steps = (step for step in turn.steps if not step.agent_id)
+    steps = (step for step in turn.steps if not step.agent_id)  # a sub-agent's words are for the agent
     messages = [(message.text.strip(), message.line) for step in steps for message in step.said if message.text.strip()]
     if not messages:
         return None
@@ -116,7 +116,7 @@ def checked(
     code: FindingCode | None = None,
     by: str = BY_RULES,
 ) -> Checked:
-    """Return a claim with its support; the code of a finding only if it is unseen or contradicted."""
+    """Return a claim with its support; it keeps the code of its finding only if it is unseen or contradicted."""
     short = " ".join(text.split())[:_LONGEST_CLAIM]
     is_bad = support in (Support.UNSEEN, Support.CONTRADICTED)
     return Checked(Claim(short, kind, support, why, line, important, by), code if is_bad else None)
@@ -139,7 +139,7 @@ SUBJECTS: dict[str, str] = {
 
 
 def _claim(subject: str) -> re.Pattern[str]:
-    """Return the pattern of a subject that is said to be good, in either order."""
+    """Return the pattern of a subject that is said to be good: "tests pass", or "passed all 12 tests"."""
     return re.compile(
         rf"\b{subject}\b{_BETWEEN}(?:\b{_GOOD}\b|[✅✓✔])|(?:[✅✓✔]\W{{0,6}}|\b(?:pass(?:es|ed)?|clean) "
         rf"(?:all |the |every |each )*(?:\d[\d,]* )?(?:\w+ ){{0,2}}){subject}\b"
@@ -241,7 +241,7 @@ def mentions_failure(sentence: AnswerSentence, tool: str = "") -> bool:
 
     The check may be named in code: "`npm test` aborts".
     """
-    if BLAMES.search(sentence.low):
+    if BLAMES.search(sentence.low):  # "pre-existing", "unrelated": said of failures alone
         return True
     if not says_failure(sentence.low):
         return False

@@ -76,7 +76,7 @@ class AnsweredTurn(NamedTuple):
 
 
 def ask_turns(turns: Sequence[AskedTurn], asker: Asker) -> list[AnsweredTurn]:
-    """Return the claims of each turn, decided."""
+    """Return for each turn its claims with their support, or the problem if the model gave no answer."""
     materials = [_material(turn) for turn in turns]
     asked = asker.ask(
         load_prompt("claims"),
@@ -91,7 +91,7 @@ def ask_turns(turns: Sequence[AskedTurn], asker: Asker) -> list[AnsweredTurn]:
             continue
         verified = (_verify_claim(claim, turn, material, asker.judge) for claim in answer.value.claims[:MOST])
         claims = _join_claims(turn.checked, [claim for claim in verified if claim is not None])
-        answered.append(AnsweredTurn(claims, "", answer.value.final))
+        answered.append(AnsweredTurn(claims, problem="", is_final=answer.value.final))
     return answered
 
 
@@ -103,7 +103,7 @@ def _material(asked_turn: AskedTurn) -> TurnMaterial:
             turn.key,
             turn.prompt.text,
             asked_turn.answer.text,
-            (),
+            (),  # injected items decide no claim
             tuple(map(JudgedCall.of, turn.calls)),
             read_before=turn.read_before,
             next_message=turn.next_prompt,
@@ -114,25 +114,25 @@ def _material(asked_turn: AskedTurn) -> TurnMaterial:
 
 def session_facts(turn: TraceTurn, facts: TurnFacts, view: SessionView) -> Iterator[str]:
     """Yield what rules know of edits, checks and git in the session, by the numbers of the turn's calls."""
-    first = view.order - len(turn.calls)
+    calls_before = view.order - len(turn.calls)
 
-    def place(order: int) -> str:
-        return f"call {order - first}" if order > first else "an earlier turn"
+    def where(order: int) -> str:
+        return f"call {order - calls_before}" if order > calls_before else "an earlier turn"
 
     edit = view.last_code_edit
     if edit is None:
         yield "No code was edited in this session."
     else:
-        yield f"The last edit of code is in {place(edit.order)}: {short_name(edit)}."
+        yield f"The last edit of code is in {where(edit.order)}: {short_name(edit)}."
     for run in view.runs[-_LISTED_RUNS:]:
         when = "" if edit is None else ", after the last edit of code" if run.order > edit.order else ", before it"
-        yield f"{place(run.order)} ran {short_line(run.tool, _COMMAND_CHARACTERS)}: {_run_result(run)}{when}."
+        yield f"{where(run.order)} ran {short_line(run.tool, _COMMAND_CHARACTERS)}: {_run_result(run)}{when}."
     if edit is not None and not any(run.order > edit.order for run in view.runs):
-        unknown = " that rules know" if view.last_act > edit.order else ""
+        unknown = " that rules know" if view.last_act > edit.order else ""  # something else may have checked it
         yield f"No test, build, lint or other check{unknown} ran after the last edit of code."
     for act in facts.gits:
         ended = {True: "ok", False: "failed", None: "end not shown"}[act.ok]
-        yield f"{place(act.order)} git {act.verb}: {ended}."
+        yield f"{where(act.order)} git {act.verb}: {ended}."
     if facts.unseen_agents:
         yield "The calls of a sub-agent are not in the trace."
     if facts.waits:
@@ -152,12 +152,12 @@ def _verify_claim(claim: ClaimAnswer, turn: AskedTurn, material: TurnMaterial, j
     support, important, line, why = claim.support, claim.important, turn.answer.line, _reason_words(claim)
     code = KINDS[claim.kind].code
     if support is Support.SUPPORTED:
-        place = _cited_call(claim, material)
-        if place is None:
+        call_number = _cited_call(claim, material)
+        if call_number is None:
             # The model took it for shown: nobody has found it unsupported, and nothing shows it.
             support, important, why = Support.UNSEEN, False, "the call that is cited for it does not show it"
-        elif place:
-            line = turn.turn.calls[place - 1].line if place <= len(turn.turn.calls) else line
+        elif call_number:  # 0: the prompt or an earlier turn, so the line of the answer stays
+            line = turn.turn.calls[call_number - 1].line if call_number <= len(turn.turn.calls) else line
     elif support is Support.CONTRADICTED:
         by_user = is_quoted(claim.evidence, [material.next_message])
         if (
@@ -167,7 +167,7 @@ def _verify_claim(claim: ClaimAnswer, turn: AskedTurn, material: TurnMaterial, j
         ):
             support, why = Support.NOT_CHECKABLE, "what is cited against it is not in the trace"
         code = FindingCode.USER_CONTRADICTS if by_user else FindingCode.TRACE_CONTRADICTS
-    elif support is Support.UNSEEN and turn.waits and claim.kind in OF_RULES:
+    elif support is Support.UNSEEN and turn.waits and claim.kind in OF_RULES:  # a run or git may still show it
         support, why = Support.NOT_CHECKABLE, "something was still running"
     elif support is Support.UNSEEN and _was_shown(claim, turn, material):
         support, why = Support.NOT_CHECKABLE, "the session has shown what it names, outside of what the model was shown"
@@ -175,15 +175,14 @@ def _verify_claim(claim: ClaimAnswer, turn: AskedTurn, material: TurnMaterial, j
 
 
 def _reason_words(claim: ClaimAnswer) -> str:
+    """Return why a claim has its support: the model's quotation, or what the model misses."""
     words = " ".join((claim.missing if claim.support is Support.UNSEEN else claim.evidence).split())[
         :_REASON_CHARACTERS
     ]
     match claim.support:
         case Support.UNSEEN:
             return f"nothing shows it (missing: {words})" if words else "nothing in the trace shows it"
-        case Support.CONTRADICTED:
-            return f"“{words}”"
-        case Support.SUPPORTED:
+        case Support.CONTRADICTED | Support.SUPPORTED:
             return f"“{words}”"
         case _:
             return "it cannot be decided from the trace"
@@ -192,7 +191,7 @@ def _reason_words(claim: ClaimAnswer) -> str:
 def _cited_call(claim: ClaimAnswer, material: TurnMaterial) -> int | None:
     """Return the number of the call that has the quotation (0: the prompt or an earlier turn); None if none has it."""
     calls = _calls_by_number(material.tool_calls)
-    numbers = [claim.call, *calls] if claim.call in calls else list(calls)
+    numbers = [claim.call, *calls] if claim.call in calls else list(calls)  # a model may name a neighbour's number
     for number in numbers:
         if is_quoted(claim.evidence, [calls[number]]):
             return number
@@ -202,14 +201,14 @@ def _cited_call(claim: ClaimAnswer, material: TurnMaterial) -> int | None:
 def _calls_by_number(text: str) -> dict[int, str]:
     """Return the shown calls by number."""
     headers = list(_CALL.finditer(text))
-    ends = (*(header.start() for header in headers[1:]), len(text))
+    ends = (*(header.start() for header in headers[1:]), len(text))  # without headers it is one too many
     return {int(header[1]): text[header.end() : end] for header, end in zip(headers, ends, strict=bool(headers))}
 
 
 def _was_shown(claim: ClaimAnswer, turn: AskedTurn, material: TurnMaterial) -> bool:
     """Report whether everything that a claim names was shown in the session, and a part of that not to the model."""
     if claim.kind not in (ClaimKind.LOCATION, ClaimKind.NUMBER, ClaimKind.COMMAND_OUTPUT):
-        return False
+        return False  # other kinds are not shown by a name alone
     names = ["".join(parts) for parts in _NAMED_THING.findall(claim.quote)]
     if not names or not all(any(name in text for text in turn.seen) for name in names):
         return False
@@ -230,7 +229,7 @@ def _join_claims(by_rules: Sequence[Checked], by_model: list[Checked]) -> list[C
     certain = [
         claim for claim in further if claim.claim.kind in OF_RULES or claim.claim.support is Support.CONTRADICTED
     ]
-    return [*found, *certain]
+    return [*found, *certain]  # what rules alone call unseen, of other kinds, the model has weighed
 
 
 def _is_same_claim(claim: Checked, other: Checked) -> bool:

@@ -81,8 +81,8 @@ def audit(
     filters = filters or Filters()
     places = [str(path) for path in paths]
     if not paths:
-        known, paths = places_of_agents(environ)
-        places = [str(path) for path in paths or known]
+        searched, paths = places_of_agents(environ)
+        places = [str(path) for path in paths or searched]
     files, notes = scan(paths, settings.store_keep_days)
     if not files:
         raise InputError("no-sessions", f"No sessions found in {', '.join(places)}. Try: knowbound audit PATH")
@@ -104,7 +104,8 @@ def audit(
         where = f"{', '.join(places)}{f' with {given}' if given else ''}"
         raise InputError("no-sessions", f"No sessions found in {where}. Try: knowbound audit --all")
     turns = _kept_turns(sessions, filters)
-    judged, friction = JudgedTurns(), sessions_with_friction(environ)
+    judged = JudgedTurns()
+    friction = sessions_with_friction(environ)
     if with_friction := friction.intersection(session.session for session in sessions):
         counted_sessions = counted(len(with_friction), "session")
         notes.append(
@@ -138,7 +139,7 @@ def suspicious(turns: Iterable[AuditedTurn], friction: frozenset[str] = frozense
 
     def reasons(turn: AuditedTurn) -> int:
         is_open = turn.suspicion > 0 or turn.diagnosis is Diagnosis.UNKNOWN
-        return turn.suspicion + _FRICTION_REASONS * (is_open and turn.session in friction)
+        return turn.suspicion + _FRICTION_REASONS * (is_open and turn.session in friction)  # no reason by itself
 
     waiting = [turn for turn in turns if turn.by == BY_RULES and reasons(turn)]
     return sorted(sorted(waiting, key=lambda turn: turn.time, reverse=True), key=lambda turn: -reasons(turn))
@@ -155,7 +156,7 @@ def judge_turns(
     allowed = [turn for session, turn in turns if may_see(judge, session.agent, settings)]
     chosen = suspicious(allowed, friction)[: judging.most]
     skills = {(turn.session, turn.turn): turn.skill for turn in chosen}
-    by_file: dict[str, set[tuple[str, int]]] = {}
+    by_file: dict[str, set[tuple[str, int]]] = {}  # session and number of the chosen turns
     for turn in chosen:
         by_file.setdefault(turn.file, set()).add((turn.session, turn.turn))
     read: list[tuple[ReadTurn, AskedTurn]] = []
@@ -207,6 +208,7 @@ _TurnsOfSessions = list[tuple[AuditedSession, AuditedTurn]]
 
 
 def _kept_turns(sessions: Iterable[AuditedSession], filters: Filters) -> _TurnsOfSessions:
+    """Return the turns of the skill that is asked for, or all, each with its session."""
     return [
         (session, turn)
         for session in sessions
@@ -255,7 +257,7 @@ def report_of(
         tokens=judged.tokens,
         usd=judged.usd,
         sessions=len({session.session for session, _ in turns}),
-        read=sum({id(session): session.read for session, _ in turns}.values(), ReadShares()),
+        read=sum({id(session): session.read for session, _ in turns}.values(), ReadShares()),  # of a session once
         places=places,
         filters=filters.shown(),
         reading=reading,
@@ -272,6 +274,7 @@ def _first_key(turn: AuditedTurn) -> tuple[int, int]:
 
 
 def _grouped(turns: _TurnsOfSessions, key: Callable[[AuditedSession, AuditedTurn], str]) -> list[Shares]:
+    """Return the shares of each group of turns with one key, the largest group first."""
     groups: dict[str, _TurnsOfSessions] = {}
     for session, turn in turns:
         groups.setdefault(key(session, turn), []).append((session, turn))

@@ -113,6 +113,7 @@ _FILTERS: dict[str, tuple[str, ...]] = {
     "gradle": ("--tests",), "rspec": ("-e",), "phpunit": ("--filter",), "dotnet": ("--filter",),
     "playwright": ("-g", "--grep"), "node": ("--test-name-pattern",),
 }  # fmt: skip
+_DEEPEST = 4  # launchers in each other: `npx dotenv npm run test`
 _PATH = re.compile(r"[\w@.+-]*(?:/[\w@.+*-]*)+|[\w@.+-]+\.[A-Za-z]\w{0,5}")
 
 
@@ -123,9 +124,9 @@ def checking_of(command: Command) -> Checking | None:
 
 
 def _checking(words: list[str], depth: int = 0) -> Checking | None:
-    program, rest = words[0], words[1:]
-    program = program.rsplit("/", 1)[-1]
-    if depth > 4 or not program:
+    """Return the check of a command line; `depth` counts the launchers before it."""
+    program, rest = words[0].rsplit("/", 1)[-1], words[1:]
+    if depth > _DEEPEST or not program:
         return None
     if program in _INTERPRETERS:
         return _interpreted(program, rest)
@@ -145,17 +146,18 @@ def _checking(words: list[str], depth: int = 0) -> Checking | None:
     if program in _SCRIPTS or program in _LAUNCHERS:
         return _script(program, operands, rest, depth)
     if _TEST_SCRIPT.search("/" + program):
-        return Checking(frozenset({Check.TEST}), " ".join([program, *operands[:1]]), False, (), True)
-    if "/" in words[0] and not words[0].startswith(("/usr/", "/bin/", "/opt/")):
+        return Checking(frozenset({Check.TEST}), " ".join([program, *operands[:1]]), is_own_script=True)
+    if "/" in words[0] and not words[0].startswith(("/usr/", "/bin/", "/opt/")):  # a program of the project
         return Checking(frozenset({Check.RUN}), program, False, (words[0],))
     return None
 
 
 def _made(kind: Check, tool: str, rest: list[str], operands: list[str], name: str = "") -> Checking:
-    paths = tuple(one for one in operands if _PATH.fullmatch(one) or one in (".", "./...", "..."))
+    """Return a tool's check of this kind, and of the other kinds that it checks by the way."""
+    paths = tuple(word for word in operands if _PATH.fullmatch(word) or word in (".", "./...", "..."))
     kinds = {kind}
     if kind is Check.TYPES and tool == "tsc" and "--noEmit" not in rest:
-        kinds.add(Check.BUILD)
+        kinds.add(Check.BUILD)  # it writes the JavaScript, too
     if tool == "biome" and kind is Check.LINT:
         kinds.add(Check.FORMAT)
     is_filtered = kind is Check.TEST and _is_filtered(tool, rest, operands)
@@ -163,22 +165,24 @@ def _made(kind: Check, tool: str, rest: list[str], operands: list[str], name: st
 
 
 def _is_filtered(tool: str, rest: list[str], operands: list[str]) -> bool:
+    """Report whether a test command runs a part of the tests: by an option, a file, or a test's name."""
     options = _FILTERS.get(tool, ())
     if any(word == option or word.startswith(f"{option}=") for word in rest for option in options):
         return True
     if tool == "cargo":  # an operand is a part of a test's name
-        return any(not one.startswith("-") for one in operands)
+        return any(not word.startswith("-") for word in operands)
     if tool == "go":  # a package is no part of the tests that a reader would miss
         return False
-    return any("::" in one or re.search(r"\.\w{1,4}$", one) for one in operands)
+    return any("::" in word or re.search(r"\.\w{1,4}$", word) for word in operands)
 
 
-def _operands(rest: list[str], valued: str) -> list[str]:
-    takes, found, at = frozenset(valued.split()), [], 0
+def _operands(rest: list[str], options_with_value: str) -> list[str]:
+    """Return the words that are neither options nor the values of these options."""
+    takes_value, found, at = frozenset(options_with_value.split()), [], 0
     while at < len(rest):
         word = rest[at]
         at += 1
-        if word in takes:
+        if word in takes_value:
             at += 1
         elif word == "--":
             found += rest[at:]
@@ -189,7 +193,8 @@ def _operands(rest: list[str], valued: str) -> list[str]:
 
 
 def _build_tool(program: str, rest: list[str], operands: list[str]) -> Checking | None:
-    kinds = {kind for one in operands for kind in _kinds_by_name(one.rsplit(":", 1)[-1])}
+    """Return the check of Maven's phases or Gradle's tasks, such as `:app:test`; None if they check nothing."""
+    kinds = {kind for task in operands for kind in _kinds_by_name(task.rsplit(":", 1)[-1])}
     if "verify" in operands or "check" in operands:
         kinds |= {Check.TEST, Check.BUILD}
     if not kinds and {"package", "install"} & set(operands):
@@ -199,7 +204,7 @@ def _build_tool(program: str, rest: list[str], operands: list[str]) -> Checking 
 
 
 def _interpreted(program: str, rest: list[str]) -> Checking | None:
-    """`python -m pytest`, `node --test`, `python x.py`, `python - <<EOF`."""
+    """Return the check of `python -m pytest`, `node --test`, `python x.py` or `python - <<EOF`."""
     if "-m" in rest and program.startswith("py"):
         module = rest[rest.index("-m") + 1 :]
         if module and module[0] in ("unittest", "doctest"):
@@ -220,7 +225,7 @@ def _interpreted(program: str, rest: list[str]) -> Checking | None:
 
 
 def _script(program: str, operands: list[str], rest: list[str], depth: int) -> Checking | None:
-    """A script of the project, or a program that another one launches."""
+    """Return the check of a project's script (`npm run lint`), or of a program that is launched (`uvx ruff`)."""
     names = list(operands)
     while names and names[0] in _RUN_WORDS:
         names.pop(0)
@@ -228,18 +233,18 @@ def _script(program: str, operands: list[str], rest: list[str], depth: int) -> C
         is_make = program in ("make", "gmake", "ninja")
         return Checking(frozenset({Check.BUILD}), program) if is_make else None
     if names[0] in _NOT_SCRIPTS and names[:1] == operands[:1]:
-        return None
+        return None  # `npm install`; `npm run install` is a script
     launched = rest[rest.index(names[0]) :] if program in _LAUNCHERS else names[:1]
-    inner = _checking(launched, depth + 1) if depth < 4 else None
+    inner = _checking(launched, depth + 1) if depth < _DEEPEST else None
     kinds = {kind for name in (names[:3] if program in ("make", "nx", "turbo") else names[:1])
              for kind in _kinds_by_name(name)}  # fmt: skip
     if inner is not None and (not kinds or inner.tool in rest):
-        return inner
+        return inner  # a tool that is named says more than the name of a script
     if not kinds:
         is_run = program in ("npm", "pnpm", "yarn", "bun", "uv", "poetry") and (names[0] == "start" or "." in names[0])
         return Checking(frozenset({Check.RUN}), f"{program} {names[0]}", False, (names[0],)) if is_run else None
     after = rest[rest.index("--") + 1 :] if "--" in rest else []
-    paths = tuple(one for one in (*names[1:], *after) if _PATH.fullmatch(one))
+    paths = tuple(word for word in (*names[1:], *after) if _PATH.fullmatch(word))
     filtered = Check.TEST in kinds and (bool(paths) or any(word in ("-t", "-k", "-g", "-run") for word in after))
     return Checking(frozenset(kinds), f"{program} {names[0]}", filtered, paths)
 
@@ -275,15 +280,16 @@ _LONGEST = 400_000  # characters of an output that are read: its start and its e
 
 
 def printed_results(output: str) -> list[Printed]:
-    """Every result in an output, by tool."""
+    """Return every result that a tool printed in an output."""
     text = without_colours(both_ends(output, _LONGEST, "\n"))
-    others = [result for words, read in _READERS if any(word in text for word in words) for result in read(text)]
+    others = [result for signs, read in _READERS if any(sign in text for sign in signs) for result in read(text)]
     return [*map(_of_tests, runner_summaries(text)), *others]
 
 
 def _of_tests(summary: RunnerSummary) -> Printed:
-    counted = summary.passed if summary.ran is None else summary.ran
-    ended = Ended.FAILED if summary.failed else Ended.EMPTY if counted == 0 else Ended.PASSED
+    """Return the result that the summary of a test runner says."""
+    count = summary.passed if summary.ran is None else summary.ran
+    ended = Ended.FAILED if summary.failed else Ended.EMPTY if count == 0 else Ended.PASSED
     passed = summary.passed
     if passed is not None and summary.ran is not None:  # a skipped test did not fail
         passed = summary.ran - summary.failed
@@ -291,7 +297,7 @@ def _of_tests(summary: RunnerSummary) -> Printed:
 
 
 def _build_tools(text: str) -> Iterator[Printed]:
-    """Maven, Gradle and .NET."""
+    """Yield the results of Maven, Gradle and .NET."""
     for word in re.findall(r"^(?:\[\w+\] )?BUILD (SUCCESSFUL|SUCCESS|FAILED|FAILURE)\b", text, re.M):
         yield Printed("build", Check.BUILD, Ended.FAILED if word.startswith("FAIL") else Ended.PASSED)
     if found := re.search(r"^Build (succeeded|FAILED)", text, re.M):
@@ -299,6 +305,7 @@ def _build_tools(text: str) -> Iterator[Printed]:
 
 
 def _tsc(text: str) -> Iterator[Printed]:
+    """Yield the result of a type check that lists errors, or only counts them."""
     errors = len(re.findall(r"error TS\d+:", text))
     found = re.search(r"^Found (\d+) errors? in\b", text, re.M)
     if errors:

@@ -77,21 +77,21 @@ def why_unanswered(turn: TraceTurn) -> str:
     if not main_steps:
         return "no answer of the agent"
     last = main_steps[-1]
-    if turn.broken is not None and turn.broken.line > max(last.line, *(said.line for said in last.said), 0):
+    if turn.broken is not None and turn.broken.line > max(last.line, *(said.line for said in last.said), 0):  # the end
         return f"the agent failed: {turn.broken.reason}"[:200]
-    words = [said for said in last.said if said.text.strip()]
-    if words and _API_ERROR.match(words[-1].text):
+    messages = [said for said in last.said if said.text.strip()]
+    if messages and _API_ERROR.match(messages[-1].text):
         return "an API error is its last word"
     if not last.calls:
-        if words and len(main_steps) > 1 and _announces(words[-1].text):
+        if messages and len(main_steps) > 1 and _announces(messages[-1].text):  # the only step may be the answer
             return NOT_FINAL
-        return "" if words else "no answer of the agent"
+        return "" if messages else "no answer of the agent"
     last_call = last.calls[-1]
     name, is_rejected = last_call.name.lower(), last_call.outcome is Outcome.REJECTED
     if name in _ENDING_TOOLS or (name in _ASKING_TOOLS and not is_rejected):
-        return ""
-    if words and words[-1].line > last_call.line:  # the words came after the calls
-        return NOT_FINAL if _announces(words[-1].text) else ""
+        return ""  # the call is the answer, or a question that ends the turn
+    if messages and messages[-1].line > last_call.line:  # the words came after the calls
+        return NOT_FINAL if _announces(messages[-1].text) else ""
     return "the trace ends in the middle of its work"
 
 
@@ -124,7 +124,7 @@ def diagnose(
     unsupported = [claim for claim in judged if claim.important and claim.support in UNSUPPORTED]
     if unsupported:
         return TurnDiagnosis(Diagnosis.UNSUPPORTED, unsupported[0].why)
-    # The agent's own words are no evidence: they come after the claims.
+    # The agent's own words about its input or its search are no evidence: they come after the claims.
     if answer is not None and (wrong := _sentence_on_wrong_input(answer)):
         return TurnDiagnosis(Diagnosis.MISLED, wrong)
     if answer is not None and (lack := _sentence_on_unknown(answer)) and not facts.edits:
@@ -203,6 +203,7 @@ _MANIFEST = re.compile(
 )
 _PLAIN_PATTERN = re.compile(r"[\w ./:-]+")
 _MOST_ENTRIES = 200  # entries of a turn
+_FEW_PLACES = 10  # places of a pattern that one can look through
 
 
 def evidence_of(calls: Iterable[ToolCall], facts: TurnFacts) -> list[Evidence]:
@@ -228,21 +229,22 @@ def best_entries(entries: Iterable[Evidence]) -> list[Evidence]:
 
 
 def _entry(cls: EvidenceClass, call: ToolCall, quality: Quality, count: int, note: str) -> Evidence:
+    """Return a call as evidence that found `count` places; all of them are exact if the quality is Strong."""
     places = tuple(Place(path) for path in call.paths[:5])
     exact = count if quality.reaches(Quality.STRONG) else 0
-    query = call.query[:200]
+    query = call.query[:200]  # a recorded call has no other target than its query
     return Evidence(cls, call.name, query, query, quality, strength_of(count), places, count, exact, note=note)
 
 
 def _lookup_entries(call: ToolCall, found_paths: set[str]) -> Iterator[Evidence]:
     """Yield the entries of a search, list or read. A file that a search found is Moderate; a named file is Strong."""
     if call.kind in (ToolKind.SEARCH, ToolKind.LIST):
-        count = len(call.paths) or (1 if call.outcome is Outcome.OK else 0)
+        count = len(call.paths) or (1 if call.outcome is Outcome.OK else 0)  # its reader may list no paths
         if call.outcome is not Outcome.OK:
             yield _entry(EvidenceClass.FILE_SEARCH, call, Quality.NONE, 0, "nothing matched")
             return
         is_plain = bool(call.query) and bool(_PLAIN_PATTERN.fullmatch(call.query))
-        quality = Quality.STRONG if is_plain else Quality.MODERATE if count <= 10 else Quality.WEAK
+        quality = Quality.STRONG if is_plain else Quality.MODERATE if count <= _FEW_PLACES else Quality.WEAK
         found_paths.update(call.paths)
         yield _entry(
             EvidenceClass.FILE_SEARCH, call, quality, count, "exact match" if is_plain else "a pattern matched"
@@ -267,8 +269,8 @@ def _git_entry(act: GitAct) -> Evidence:
         names_something = any(not word.startswith("-") for word in act.arguments)
         quality = Quality.STRONG if names_something else Quality.MODERATE
     quality = quality if act.ok else Quality.NONE
-    words = " ".join(act.arguments)[:200]
-    return Evidence(cls, act.verb, words, words, quality, strength_of(1 if act.ok else 0))
+    query = " ".join(act.arguments)[:200]
+    return Evidence(cls, act.verb, query, query, quality, strength_of(1 if act.ok else 0))
 
 
 def _check_entries(runs: list[Run]) -> Iterator[Evidence]:

@@ -34,7 +34,7 @@ _COMMITS = frozenset({"commit", "merge", "rebase", "cherry-pick", "revert", "am"
 
 def git_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
     """Return what the answer says about commits, pushes and the working tree, checked."""
-    claimed: set[str] = set()
+    claimed: set[str] = set()  # of "commit", "push" and "hash", each checked once
     for statement in answer.statements:
         lower = statement.low
         if statement.is_open or not ("committed" in lower or "pushed" in lower) or _NOT.search(lower):
@@ -67,12 +67,12 @@ def _clean_tree(statement: AnswerSentence, facts: TurnFacts, view: SessionView) 
     if "status" in verbs_after_edit:
         return say(Support.SUPPORTED, "git was asked after the last edit")
     if (
-        verbs_after_edit
+        verbs_after_edit  # a commit may have left it clean
         or facts.doubt
         or view.is_cut
-        or not facts.edits
-        or "clean" in view.prompt.lower()
-        or any(map(view.has, _SAID_CLEAN))
+        or not facts.edits  # what was clean before still is
+        or "clean" in view.prompt.lower()  # the user may have said so
+        or any(map(view.has, _SAID_CLEAN))  # git said so earlier
     ):
         return say(Support.NOT_CHECKABLE, facts.doubt or "it may be about what was shown before")
     return say(Support.UNSEEN, "git was not asked after the last edit")
@@ -94,6 +94,7 @@ def _commit_or_push(
         and not any(act.order > acts_of_turn[-1].order for act in facts.gits)
     ):
         return say(Support.CONTRADICTED, f"git {name} failed", line=acts_of_turn[-1].line)
+    # Another git command or the user may have done it; a trace that is not whole may lack it.
     if acts or facts.doubt or view.gits or view.is_cut or name in view.prompt.lower():
         return say(Support.NOT_CHECKABLE, facts.doubt or f"the trace does not show how git {name} ended")
     if not facts.calls:
@@ -126,7 +127,7 @@ def command_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
     """Yield the commands that an answer says to have run with success, each checked against its runs."""
     if "`" not in answer.text:
         return
-    found, is_listed = 0, False
+    claimed, is_listed = 0, False
     for statement in answer.statements:
         is_listed = (is_listed and bool(_ITEM.match(statement.text))) or bool(_LEAD.search(statement.low))
         if (
@@ -140,8 +141,8 @@ def command_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Itera
             for planned in plan_of(code).checks:
                 kind = next((_KIND_OF_CHECK[kind] for kind in _KIND_OF_CHECK if kind in planned.checking.kinds), None)
                 is_named = planned.checking.is_own_script  # a file that the answer speaks of
-                if kind is not None and not is_named and found < _MOST_CLAIMS:
-                    found += 1
+                if kind is not None and not is_named and claimed < _MOST_CLAIMS:
+                    claimed += 1
                     yield _checked_command(planned.checking, kind, statement, facts, view)
 
 
@@ -156,15 +157,14 @@ def _checked_command(
     named: Checking, kind: ClaimKind, statement: AnswerSentence, facts: TurnFacts, view: SessionView
 ) -> Checked:
     """Check a named command by its runs after the last edit, or by runs of the same kind of check."""
-
     say = partial(statement.claim, kind)
-
     edit = view.last_code_edit
     same_tool = [run for run in view.runs if run.tool == named.tool]
-    same_kind = [run for run in view.runs if run.kinds & named.kinds]
+    same_kind = [run for run in view.runs if run.kinds & named.kinds]  # a script may run the command by its own name
     after_edit = [run for run in same_tool or same_kind if edit is None or run.order > edit.order]
     failing = still_failing(after_edit)
     if failing:
+        # What another tool failed at, or an exit code alone, is not surely the result of the named command.
         if _GOOD.search(statement.low) and failing[-1].is_printed and same_tool:
             why = f"{failing[-1].tool} failed, and did not pass later"
             return say(Support.CONTRADICTED, why, FindingCode.FAILURE_LEFT_OUT, failing[-1].line)
@@ -218,7 +218,7 @@ def complaint(prompt: str, message: str) -> str:
         return f"the user's next message says: “{short_line(text, _QUOTED_CHARACTERS)}”"
     first, second = (" ".join(request.lower().split()) for request in (prompt, message))
     if first == second and len(first) >= _SHORTEST_REQUEST and not first.startswith(("/", "<")):
-        return "the user asked for the same thing again"
+        return "the user asked for the same thing again"  # not a command or a text of the client
     return ""
 
 
@@ -228,6 +228,7 @@ def contradicted_by_user(prompt: str, message: str, found: Sequence[Checked], fa
         return
     for claimed in found:
         lower, kind = claimed.claim.text.lower(), claimed.claim.kind
+        # "Done" alone says that it was edited, which a failure does not contradict.
         says_it_works = kind is not ClaimKind.DONE or bool(WORKS.search(lower) or VERIFIED.search(lower))
         if kind in SUCCESS and says_it_works and claimed.claim.support is not Support.CONTRADICTED:
             code = FindingCode.USER_CONTRADICTS

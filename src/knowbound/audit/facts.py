@@ -18,6 +18,7 @@ from knowbound.traces.shell.parser import Command
 from knowbound.traces.turns import TraceTurn
 
 _MOST_SHOWN = 8_000_000  # characters of a session that are kept to look for what an answer cites
+_MOST_INPUT = 20_000  # characters of a tool's input that are kept
 _LAYOUT = frozenset("py pyi yml yaml md mk coffee pug haml sass".split())
 _LAST_COMMA = re.compile(r",(?=[)\]}])")
 _COMMENT = re.compile(r"\s*(?://|#(?!!|include|define)|/\*|\*|--|<!--|;;|\"\"\"|'''|$)")
@@ -95,13 +96,13 @@ class SessionView:
         self.runs: list[Run] = []  # of the whole session, in order
         self.last_code_edit: Edit | None = None
         self.prompt = ""  # of the turn
-        self.order = 0  # of calls
+        self.order = 0  # of the newest call: each has the next number
         self.gits: list[GitAct] = []
         self.last_act = 0  # the order of the last call that ran something that rules do not know
         self.unseen_agents = 0  # sub-agents whose calls the trace does not hold
 
     def show(self, text: str) -> None:
-        """Something that the agent was shown."""
+        """Keep a text that the agent was shown, if there is room for the whole of it."""
         if not text:
             return
         if self._size + len(text) > _MOST_SHOWN:
@@ -130,11 +131,11 @@ def facts_of(turn: TraceTurn, view: SessionView) -> TurnFacts:
     view.show(turn.prompt.text)
     for injection in turn.injections:
         view.show(injection.content)
-    started: set[str] = set()
-    own: set[str] = {step.agent_id for step in turn.steps if step.agent_id}
+    started: set[str] = set()  # ids of sub-agents; "" for those whose id the trace does not say
+    in_trace: set[str] = {step.agent_id for step in turn.steps if step.agent_id}
     for step in turn.steps:
         facts.model = step.model if step.model and not step.agent_id else facts.model
-        if step.agent_id:
+        if step.agent_id:  # what a sub-agent says is shown to the agent; what the agent says itself shows nothing
             for said in step.said:
                 view.show(said.text)
         for call in step.calls:
@@ -142,7 +143,7 @@ def facts_of(turn: TraceTurn, view: SessionView) -> TurnFacts:
             _add_call(call, view.order, facts, view)
             if call.agent_id or call.name in ("Task", "Agent"):
                 started.add(call.agent_id)
-    facts.unseen_agents = len([one for one in started if one not in own])
+    facts.unseen_agents = len(started - in_trace)
     view.unseen_agents += facts.unseen_agents
     view.runs += facts.runs
     view.gits += facts.gits
@@ -166,7 +167,7 @@ def _add_call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -
     if call.kind in LOOKUPS and call.query:
         if call.outcome in MISSES and call.intent is LookupIntent.LOOKUP:
             facts.missed.append(call.query)
-        elif call.outcome is Outcome.OK and call.query in facts.missed:
+        elif call.outcome is Outcome.OK and call.query in facts.missed:  # found on a second try
             facts.missed.remove(call.query)
     facts.acts += call.outcome is Outcome.OK and call.kind in (ToolKind.SHELL, ToolKind.OTHER)
     command = command_of(call)
@@ -176,7 +177,7 @@ def _add_call(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -
     elif call.input and call.kind is ToolKind.OTHER:
         if call.outcome is Outcome.OK and call.name.startswith(_SERVICES):
             view.last_act = order
-        view.show(" ".join(str(value) for value in call.input.values() if isinstance(value, str))[:20_000])
+        view.show(" ".join(str(value) for value in call.input.values() if isinstance(value, str))[:_MOST_INPUT])
     facts.runs += runs_of(call, order)
 
 
@@ -189,8 +190,8 @@ def _add_edit(call: ToolCall, order: int, facts: TurnFacts, view: SessionView) -
         return
     paths = call.paths or ((call.query,) if call.query else ())
     old = first_text(given, OLD_KEYS)
-    is_comment = _only_spaces(paths, old, new) or _only_comments(old, new, first_text(given, ("patch",)))
-    facts.edits.append(_edit_of(paths, order, call.line, is_comment))
+    needs_no_run = _only_spaces(paths, old, new) or _only_comments(old, new, first_text(given, ("patch",)))
+    facts.edits.append(_edit_of(paths, order, call.line, needs_no_run))
 
 
 def _edit_of(paths: tuple[str, ...], order: int, line: int, is_comment: bool = False) -> Edit:
@@ -214,7 +215,7 @@ def _only_comments(old: str, new: str, patch: str) -> bool:
         return False
     before, after = _without_notes(old), _without_notes(new)
     changed = before ^ after
-    return all(map(_COMMENT.match, changed)) if changed else old != new
+    return all(map(_COMMENT.match, changed)) if changed else old != new  # only notes such as `noqa` differ
 
 
 def _without_notes(text: str) -> set[str]:
@@ -223,23 +224,24 @@ def _without_notes(text: str) -> set[str]:
 
 
 def _shell(call: ToolCall, command: str, order: int, facts: TurnFacts, view: SessionView) -> None:
-    """Git, and files that a command line changes."""
+    """Add the git commands of a command line, and the files that it changes, to the facts."""
     if call.outcome in (Outcome.REJECTED, Outcome.CANCELLED):
         return
     plan = plan_of(command)
     if plan.runs_unknown:
         view.last_act = order
-    facts.gits += (_git(one, call, order) for one in plan.gits)
+    facts.gits += (_git(command_part, call, order) for command_part in plan.gits)
     if plan.written and call.outcome is not Outcome.ERROR:
         facts.edits.append(_edit_of(plan.written, order, call.line))
 
 
-def _git(one: Command, call: ToolCall, order: int) -> GitAct:
-    words = list(one.texts)
+def _git(command: Command, call: ToolCall, order: int) -> GitAct:
+    """Return a git or gh command as an act: its verb (of gh two words), its end by that of the call, its arguments."""
+    words = list(command.texts)
     while words and words[0] in ("-C", "-c", "--git-dir", "--work-tree"):
         words = words[2:]
     verb = next((word for word in words if not word.startswith("-")), "")
-    if one.program == "gh":
+    if command.program == "gh":
         verb = "gh " + " ".join([word for word in words if not word.startswith("-")][:2])
     is_known = call.outcome is not Outcome.UNKNOWN
     ok = call.outcome not in (Outcome.ERROR, Outcome.TIMEOUT) if is_known else None
@@ -263,12 +265,12 @@ def covers(run: Run, edit: Edit) -> bool:
     if not paths:
         return True
     if run.folder.startswith("/") and not any(_is_in(path, run.folder) for path in paths):
-        return any(_is_in(run.folder, path.rsplit("/", 1)[0]) for path in paths)
-    packages = [one for one in run.operands if one.startswith("./")]
-    is_whole = any(one in (".", "./...", "./") or "test" in one for one in run.operands)
+        return any(_is_in(run.folder, path.rsplit("/", 1)[0]) for path in paths)  # run below the folder of the edit
+    packages = [operand for operand in run.operands if operand.startswith("./")]
+    is_whole = any(operand in (".", "./...", "./") or "test" in operand for operand in run.operands)
     if run.tool.split()[0] != "go" or not packages or is_whole:
         return True  # tests in a package of their own test the other packages
-    folders = [one.removeprefix("./").removesuffix("...").strip("/") for one in packages]
+    folders = [package.removeprefix("./").removesuffix("...").strip("/") for package in packages]
     return any(f"/{folder}/" in path for path in paths for folder in folders)
 
 
@@ -282,7 +284,7 @@ def is_of_other_file(run: Run, edit: Edit) -> bool:
     tests = [name.rsplit("/", 1)[-1].lower() for name in run.operands if is_test(name)]
     edited = [path.rsplit("/", 1)[-1].split(".")[0].lower() for path in edit.paths]
     if not tests or len(tests) < len(run.operands) or any(map(is_test, edit.paths)):
-        return False
+        return False  # it names more than test files: what those cover is not known
     return not any(name and name in test for name in edited for test in tests)
 
 

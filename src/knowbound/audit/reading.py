@@ -91,7 +91,7 @@ def read_session(shared: SharedEvents, judge: Callable[[], TurnJudge] | None = N
         _audited_session(id_, turns, facts_by_session.get(id_, _SessionFacts()), shared.session.reader)
         for id_, turns in turns_by_session.items()
     ]
-    if sessions:
+    if sessions:  # counted once for the file, so only its first session has them
         tally = shared.tally
         sessions[0].read = ReadShares(tally.lines, tally.unread_lines, events.calls, events.unknown_calls)
     return sessions
@@ -131,6 +131,7 @@ def read_turns(session: SessionFiles) -> Iterator[tuple[ReadTurn, SessionView]]:
 
 
 def _read(events: _Events, judge: Callable[[], TurnJudge] | None) -> Iterator[tuple[ReadTurn, SessionView]]:
+    """Yield each turn with the view of its session up to its end; a further session of the file begins anew."""
     view, session, intent = SessionView(), "", Intent.CHAT
     for turn in turns_of(events.follow(), events.start):
         if turn.session != session:
@@ -140,6 +141,7 @@ def _read(events: _Events, judge: Callable[[], TurnJudge] | None) -> Iterator[tu
 
 
 def _read_turn(turn: TraceTurn, view: SessionView, intent: Intent, judge: Callable[[], TurnJudge] | None) -> ReadTurn:
+    """Return a turn with what rules make of it; brings the view up to its end."""
     facts = facts_of(turn, view)
     unanswered = why_unanswered(turn)
     answer = answer_of(turn)
@@ -172,7 +174,7 @@ def _suspicion(read: ReadTurn, view: SessionView) -> int:
         2 * bool(last_failures(read.facts)),
         2 * (says_success and is_unchecked),
         1 * (read.facts.last_code_edit is not None),
-        1 * bool(not read.facts.calls and any("`" in statement.text for statement in read.answer.statements)),
+        1 * bool(not read.facts.calls and any("`" in said.text for said in read.answer.statements)),  # code unseen
     )
     return sum(reasons)
 
@@ -259,14 +261,14 @@ class _Events:
 # ---- what is kept
 
 
-def _audited_session(id_: str, turns: list[ReadTurn], followed: _SessionFacts, agent: str) -> AuditedSession:
+def _audited_session(id_: str, turns: list[ReadTurn], facts: _SessionFacts, agent: str) -> AuditedSession:
     return AuditedSession(
         session=id_,
         agent=agent,
-        project=followed.project or turns[0].turn.project,
-        started=comparable_time(followed.started),
-        ended=comparable_time(followed.ended),
-        turns=[audited_turn(turn, followed.skills.get(turn.turn.index, GENERAL)) for turn in turns],
+        project=facts.project or turns[0].turn.project,
+        started=comparable_time(facts.started),
+        ended=comparable_time(facts.ended),
+        turns=[audited_turn(turn, facts.skills.get(turn.turn.index, GENERAL)) for turn in turns],
     )
 
 
@@ -274,7 +276,7 @@ def audited_turn(read: ReadTurn, skill: str = GENERAL) -> AuditedTurn:
     """Return a turn as it is stored and shown, without secrets."""
     turn, requirements = read.turn, REQUIREMENTS.get(read.intent, ())
     entries = best_entries(read.evidence)
-    gaps = gaps_of(requirements, (), entries)
+    gaps = gaps_of(requirements, (), entries)  # without terms: nobody asked this turn for any
     verdict = diagnose(read.unanswered, read.answer, read.checked, read.facts, read.signs, read.intent, gaps)
     met, needed, lowest = coverage_of(requirements, (), entries)
     agreeing = {entry.cls.value for entry in read.evidence if entry.quality is Quality.VERIFIED}
@@ -364,10 +366,11 @@ def _stored_if_judged(turn: TraceTurn, home: Path) -> AuditedTurn | None:
     return found if found is not None and found.by != BY_RULES else None
 
 
-def _page(read: ReadTurn, judged: AuditedTurn | None) -> TurnPage:
+def _page(read: ReadTurn, stored: AuditedTurn | None) -> TurnPage:
+    """Return the page of a turn: its stored verdict, else that of rules, with the texts that lead to it."""
     turn = read.turn
     return TurnPage(
-        turn=judged or audited_turn(read),
+        turn=stored or audited_turn(read),
         prompt=excerpt(turn.prompt.text, _PROMPT),
         injected=[
             (injection.item or injection.path or injection.source, excerpt(injection.content, _INJECTED))

@@ -99,7 +99,7 @@ def command_of(call: ToolCall) -> str:
 
 
 def runs_of(call: ToolCall, order: int) -> list[Run]:
-    """The checks that a call ran."""
+    """Return the checks that a call ran: those of its command line, then others whose results it printed."""
     if call.outcome in _NOT_RUN:
         return []
     command = command_of(call)
@@ -107,7 +107,7 @@ def runs_of(call: ToolCall, order: int) -> list[Run]:
         return list(_tool_runs(call, order))
     plan = plan_of(command)
     if not plan.checks and plan.shows_files:
-        return []
+        return []  # a result in a file that it prints is an old one
     if not plan.checks and not plan.commits and call.kind in LOOKUPS and not _LOGS.search(command):
         return []
     output = call.text
@@ -115,45 +115,47 @@ def runs_of(call: ToolCall, order: int) -> list[Run]:
         return []
     printed = printed_results(output) if output else []
     folder = str((call.input or {}).get("workdir") or "")
-    found = [_run(check, plan, printed, call, order, output, folder, command) for check in plan.checks]
+    runs = [_run(check, plan, printed, call, order, output, folder, command) for check in plan.checks]
     planned = set[Check]().union(*(check.checking.kinds for check in plan.checks))
-    others = [one for one in (*printed, *_echoed(output, call, plan, printed)) if one.kind not in planned]
-    found += [_printed_run(one, call, order, command, plan.commits) for one in others]
-    return [msgspec.structs.replace(one, ended=Ended.UNKNOWN) for one in found] if plan.is_compared else found
+    others = [result for result in (*printed, *_echoed(output, call, plan, printed)) if result.kind not in planned]
+    runs += [_printed_run(result, call, order, command, plan.commits) for result in others]
+    # How it ends without the change, or on another commit, says nothing about the change.
+    return [msgspec.structs.replace(run, ended=Ended.UNKNOWN) for run in runs] if plan.is_compared else runs
 
 
 def _echoed(output: str, call: ToolCall, plan: CommandPlan, printed: list[Printed]) -> Iterator[Printed]:
-    """Checks that a hook or a script names before it runs them (`$ tsc --noEmit`), where all of it succeeded."""
+    """Yield checks that a hook or a script names before it runs them (`$ tsc --noEmit`), if the call succeeded."""
     if call.outcome is not Outcome.OK or plan.shows_files or not (plan.commits or plan.checks):
         return
-    done = {one.kind for one in printed}
-    for found in _ECHO.finditer(output):
-        for one in plan_of(found[1]).checks:
-            for kind in one.checking.kinds - done:
+    done = {result.kind for result in printed}  # kinds of check with a result: each is given once
+    for echoed in _ECHO.finditer(output):
+        for check in plan_of(echoed[1]).checks:
+            for kind in check.checking.kinds - done:
                 done.add(kind)
-                yield Printed(one.checking.tool, kind, Ended.PASSED)
+                yield Printed(check.checking.tool, kind, Ended.PASSED)
 
 
 def _tool_runs(call: ToolCall, order: int) -> Iterator[Run]:
-    """Checks by tools that are no shell: a browser, output of a background command."""
+    """Yield checks by tools that are no shell: a browser, output of a background command."""
     name = call.name.lower()
     if name in _OUTPUT_TOOLS:
-        for one in printed_results(call.text):
-            yield _printed_run(one, call, order, call.name, False)
+        for result in printed_results(call.text):
+            yield _printed_run(result, call, order, call.name, by_hook=False)
     elif call.kind in (ToolKind.OTHER, ToolKind.READ, ToolKind.SEARCH) and _BROWSERS.search(name):
         ended = Ended.PASSED if call.outcome is Outcome.OK else Ended.FAILED
         yield Run(frozenset({Check.RUN}), call.name, ended, order, call.line)
 
 
-def _printed_run(one: Printed, call: ToolCall, order: int, command: str, by_hook: bool) -> Run:
+def _printed_run(result: Printed, call: ToolCall, order: int, command: str, by_hook: bool) -> Run:
+    """Return the run of a check that is known by its printed result alone."""
     return Run(
-        frozenset({one.kind}), one.tool, one.ended, order, call.line, command[:_LONGEST_COMMAND], True, one.passed,
-        one.failed, is_by_hook=by_hook,
+        frozenset({result.kind}), result.tool, result.ended, order, call.line, command[:_LONGEST_COMMAND], True,
+        result.passed, result.failed, is_by_hook=by_hook,
     )  # fmt: skip
 
 
 def _run(
-    one: PlannedCheck,
+    check: PlannedCheck,
     plan: CommandPlan,
     printed: list[Printed],
     call: ToolCall,
@@ -162,9 +164,10 @@ def _run(
     folder: str,
     command: str,
 ) -> Run:
-    checking = one.checking
+    """Return the run of a check of a command line: printed results of its kinds decide, else the exit code."""
+    checking = check.checking
     own = [result for result in printed if result.kind in checking.kinds]
-    ended, is_printed = _by_exit(one, plan, call, output), False
+    ended, is_printed = _by_exit(check, plan, call, output), False
     passed, failed = None, 0
     if own:
         is_printed = True
@@ -173,32 +176,32 @@ def _run(
         passed = sum(counts) if counts else None
         if any(result.ended is Ended.FAILED for result in own):
             ended = Ended.FAILED
-        elif not (ended is Ended.FAILED and call.outcome is Outcome.ERROR and one.is_last):  # an exit code is no text
+        elif not (ended is Ended.FAILED and call.outcome is Outcome.ERROR and check.is_last):  # its exit code counts
             ended = Ended.PASSED if any(result.ended is Ended.PASSED for result in own) else Ended.EMPTY
     return Run(
         checking.kinds, checking.tool, ended, order, call.line, command[:_LONGEST_COMMAND], is_printed, passed, failed,
-        checking.is_filtered, checking.operands, one.folder or folder, not one.decides,
+        checking.is_filtered, checking.operands, check.folder or folder, not check.decides,
         is_own_script=checking.is_own_script,
     )  # fmt: skip
 
 
-def _by_exit(one: PlannedCheck, plan: CommandPlan, call: ToolCall, output: str) -> Ended:
+def _by_exit(check: PlannedCheck, plan: CommandPlan, call: ToolCall, output: str) -> Ended:
     """Return the end of a check by the exit code; if that is another program's, by the errors in the output."""
     if call.outcome is Outcome.TIMEOUT or (call.outcome is Outcome.UNKNOWN and call.is_unanswered):
         return Ended.UNKNOWN
     if call.outcome is Outcome.UNKNOWN and not output.strip():
         return Ended.UNKNOWN
     if call.outcome is Outcome.ERROR:
-        alone = len(plan.checks) == 1 and one.is_last
-        return Ended.FAILED if alone or _ERRORS.search(output) else Ended.UNKNOWN
-    if one.checking.is_own_script and _SAYS_FAIL.search(output):
+        is_alone = len(plan.checks) == 1 and check.is_last
+        return Ended.FAILED if is_alone or _ERRORS.search(output) else Ended.UNKNOWN
+    if check.checking.is_own_script and _SAYS_FAIL.search(output):
         return Ended.FAILED
-    if one.decides:
+    if check.decides:
         return Ended.PASSED
     if _ERRORS.search(output):
         return Ended.FAILED if len(plan.checks) == 1 else Ended.UNKNOWN
-    if Check.TEST in one.checking.kinds or Check.RUN in one.checking.kinds or "grep" in plan.programs:
-        return Ended.UNKNOWN
+    if Check.TEST in check.checking.kinds or Check.RUN in check.checking.kinds or "grep" in plan.programs:
+        return Ended.UNKNOWN  # tests fail in words of their own; `grep` may have left the errors out
     # Compilers and linters print what they complain about, last: `| tail` shows it.
     return Ended.UNKNOWN if _COMPLAINTS.search(output) else Ended.PASSED
 
@@ -211,36 +214,36 @@ def plan_of(command: str) -> CommandPlan:
     return _remembered(command) if len(command) < 2_000 else _plan(command)
 
 
-def _plan(command: str) -> CommandPlan:
-    steps = parse(command)
+def _plan(command_line: str) -> CommandPlan:
+    steps = parse(command_line)
     simple = list(commands(steps))
-    programs = frozenset(one.program for one in simple)
-    gits = {word for one in simple if one.program == "git" for word in one.texts[:3]}
-    sources = [one for step in steps for one in step.stages[:1] if isinstance(one, Command)]
-    shows = not _LOGS.search(command) and all(
+    programs = frozenset(command.program for command in simple)
+    git_words = {word for command in simple if command.program == "git" for word in command.texts[:3]}  # with its verb
+    sources = [stage for step in steps for stage in step.stages[:1] if isinstance(stage, Command)]  # of each pipe
+    shows = not _LOGS.search(command_line) and all(
         source.program in _PRINTERS or source.program in _HARMLESS or source.program == "git" for source in sources
     )
-    pipefail = any(one.program == "set" and any("pipefail" in word for word in one.texts) for one in simple)
-    checks = tuple(_checks(steps, pipefail, True, ""))
-    commits = bool(gits & {"commit", "push"})
-    acts = tuple(one for one in simple if one.program in ("git", "gh") and one.texts)
-    written = tuple(path for one in simple for path in _written(one))
+    pipefail = any("pipefail" in word for command in simple if command.program == "set" for word in command.texts)
+    checks = tuple(_checks(steps, pipefail, exit_is_ours=True, folder=""))
+    commits = bool(git_words & {"commit", "push"})
+    acts = tuple(command for command in simple if command.program in ("git", "gh") and command.texts)
+    written = tuple(path for command in simple for path in _written(command))
     known = _HARMLESS | _PRINTERS | _PLAIN_PROGRAMS
-    reads_log = bool(programs & _PRINTERS) and bool(_LOGS.search(command))
+    reads_log = bool(programs & _PRINTERS) and bool(_LOGS.search(command_line))
     unknown = not checks and (reads_log or not programs <= known)
-    compared = bool({"stash", "checkout", "switch", "worktree", "bisect"} & gits) and bool(checks)
+    compared = bool({"stash", "checkout", "switch", "worktree", "bisect"} & git_words) and bool(checks)
     return CommandPlan(checks, programs, shows and not commits, commits, acts, written, unknown, compared)
 
 
 _remembered = lru_cache(maxsize=2048)(_plan)
 
 
-def _written(one: Command) -> Iterator[str]:
-    """The files of the project that a command writes."""
-    program, words = one.program, one.texts
+def _written(command: Command) -> Iterator[str]:
+    """Yield the files of the project that a command writes."""
+    program, words = command.program, command.texts
     found = [
         redirect.target
-        for redirect in one.redirects
+        for redirect in command.redirects  # of what only repeats a text: the output of a program is a log
         if redirect.operator in _REDIRECTS and redirect.fd in ("", "1") and program in ("cat", "echo", "printf")
     ]
     if program in ("sed", "gsed", "perl") and any(_IN_PLACE.match(word) for word in words[:3]):
@@ -251,22 +254,22 @@ def _written(one: Command) -> Iterator[str]:
 
 
 def _checks(steps: tuple[Pipeline, ...], pipefail: bool, exit_is_ours: bool, folder: str) -> Iterator[PlannedCheck]:
-    """The checks of a list. A check decides where a good exit code of the whole list needs its own."""
+    """Yield the checks of a list of pipes; `exit_is_ours`: the exit code of the list is that of the command line."""
     for at, step in enumerate(steps):
         later = steps[at + 1 :]
         if any(isinstance(stage, Command) and stage.program == "cd" for stage in step.stages):
             folder = _folder(step, folder)
-        chained = all(one.link == "&&" for one in later)
-        is_last = exit_is_ours and all(_is_harmless(one) for one in later if one.link == "&&") and chained
+        chained = all(other.link == "&&" for other in later)  # a good exit code of the list needs that of this step
+        is_last = exit_is_ours and chained and all(map(_is_harmless, later))
         for number, stage in enumerate(step.stages):
-            own = number == len(step.stages) - 1 or pipefail
-            decides = exit_is_ours and chained and own and not step.negated
+            sets_exit = number == len(step.stages) - 1 or pipefail  # of a pipe: its last stage does
+            decides = exit_is_ours and chained and sets_exit and not step.negated
             if isinstance(stage, CompoundCommand):
                 plain = stage.word in ("(", "{", "sh") and decides
                 for part in (stage.test, stage.body, stage.other):
                     yield from _checks(part, pipefail, plain and part is stage.body, folder)
             elif (found := checking_of(stage)) is not None:
-                yield PlannedCheck(found, decides, folder, is_last and own)
+                yield PlannedCheck(found, decides, folder, is_last and sets_exit)
 
 
 def _is_harmless(step: Pipeline) -> bool:
@@ -274,6 +277,7 @@ def _is_harmless(step: Pipeline) -> bool:
 
 
 def _folder(step: Pipeline, before: str) -> str:
+    """Return the folder after a step with `cd`; `before` is the folder that it begins in."""
     for stage in step.stages:
         if isinstance(stage, Command) and stage.program == "cd" and stage.texts:
             to = stage.texts[-1]

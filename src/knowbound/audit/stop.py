@@ -60,8 +60,8 @@ def check_answer(transcript: Path, answer: str, until: float, *, waits: bool = F
 
     `until` is a monotonic time. Raises SkippedError after it: the agent has waited long enough.
     """
-    late = min(until, time.monotonic() + _LATE_SECONDS)
-    while waits and time.monotonic() < late and not _has_end_of(answer, transcript):
+    wait_until = min(until, time.monotonic() + _LATE_SECONDS)
+    while waits and time.monotonic() < wait_until and not _has_end_of(answer, transcript):
         time.sleep(0.01)
     last = _read_last_turn(transcript, until)
     if last.facts.waits or not (last.facts.calls or last.view.last_code_edit):
@@ -82,6 +82,7 @@ def _has_end_of(answer: str, transcript: Path) -> bool:
             text = file.read()
     except OSError:
         return True  # there is nothing to wait for
+    # A client writes other letters as they are or as `\u…`; the quotes around a JSON text are cut off.
     return any(json.dumps(end, ensure_ascii=is_ascii)[1:-1].encode() in text for is_ascii in (True, False))
 
 
@@ -154,13 +155,14 @@ def ask_about(transcript: Path, answer: str, settings: Settings, seconds: float)
 def read_by(
     asker: Asker, transcript: Path, answer: str, seconds: float, is_allowed: Callable[[str], bool] = bool
 ) -> str:
-    """Return what this model says about the answer, if it may see sessions of the agent; "" for nothing."""
+    """Return the first unsupported claim that this model finds, as a sentence; "" if it finds or may see nothing."""
     from knowbound.audit.asking import AskedTurn, ask_turns, session_facts  # noqa: PLC0415
 
     last = _read_last_turn(transcript, time.monotonic() + seconds)
     if last.turn is None or not is_allowed(last.turn.agent):
         return ""
     facts = "\n".join(session_facts(last.turn, last.facts, last.view))
+    # Without the claims of rules: those were named to the agent when it stopped.
     asked = AskedTurn(last.turn, read_answer(answer), [], facts, last.view.texts, last.facts.waits)
     (answered,) = ask_turns([asked], asker)
     for checked in answered.claims or ():

@@ -15,7 +15,7 @@ from knowbound.store.listing import SqliteResults
 
 
 def stored_shares(home: Path, admits: Callable[[AuditedSession], bool] = bool) -> Shares:
-    """Return the shares of each diagnosis among the stored turns of the sessions that are admitted."""
+    """Return the shares of each diagnosis among the stored turns of the admitted sessions (`bool` admits all)."""
     by_session: dict[str, Counter[str]] = {}
     with closing(SqliteResults(home)) as results:
         for session, counts in results.audits():
@@ -32,7 +32,7 @@ def shares_of(name: str, turns: Iterable[tuple[AuditedSession, AuditedTurn]]) ->
     return _shares(name, by_session)
 
 
-def _shares(name: str, by_session: Mapping[str, Counter[str]]) -> Shares:
+def _shares(name: str, by_session: Mapping[str, Counter[str]]) -> Shares:  # counts of diagnoses, by session
     rates = {
         diagnosis.value: clustered(Rate(counts[diagnosis], counts.total()) for counts in by_session.values())
         for diagnosis in Diagnosis

@@ -67,41 +67,41 @@ _NEEDED = {
 
 
 def success_claims(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
-    """The claims of success in an answer, checked."""
+    """Yield the claims of success in an answer, checked."""
     says_failure = any(run.ended is Ended.FAILED for run in view.runs) and any(
         mentions_failure(statement) for statement in answer.statements
     )
-    for one in answer.statements:
-        if one.is_open or not MAY_CLAIM.search(one.low):
+    for sentence in answer.statements:
+        if sentence.is_open or not MAY_CLAIM.search(sentence.low):
             continue
-        for name in _subjects(one):
-            yield _checked(name, one, facts, view, says_failure)
+        for name in _subjects(sentence):
+            yield _checked(name, sentence, facts, view, says_failure)
     yield from _done(answer, facts, view, says_failure)
     yield from _described(answer, facts)
     yield from wrong_counts(answer, view)
 
 
-def _subjects(one: AnswerSentence) -> list[str]:
+def _subjects(sentence: AnswerSentence) -> list[str]:
     """Return the subjects that a sentence says to be good: tests, lint, types, build; nothing if it is negated."""
-    text = one.low
-    if one.is_cell and not NUMBER.search(text):
-        return []
+    text = sentence.low
+    if sentence.is_cell and not NUMBER.search(text):
+        return []  # a label or a plan of a table
     if (is_negated(text) and not OTHERS.search(text)) or WANTED.search(text):
         return []
     if any(part != whole for part, whole in SHARE.findall(text)):
-        return []
+        return []  # "11 of 12 pass"
     found = [name for name, pattern in CLAIMS.items() if pattern.search(text)]
     found += [name for name, pattern in BY_THEMSELVES.items() if pattern.search(text) and name not in found]
     if ALL_GREEN.search(text) and not found:
         return ["checks"]
-    return [name for name in found if name != "checks" or len(found) == 1]
+    return [name for name in found if name != "checks" or len(found) == 1]  # a named check says which it was
 
 
-def _checked(name: str, one: AnswerSentence, facts: TurnFacts, view: SessionView, says_failure: bool) -> Checked:
+def _checked(name: str, sentence: AnswerSentence, facts: TurnFacts, view: SessionView, says_failure: bool) -> Checked:
+    """Check that this subject ("tests", "lint", …) is good: by its runs after the last edit, or what CI says."""
     kind = _CLAIM_KINDS[name]
-    say = partial(one.claim, kind)
-
-    if CI.search(one.low) or (name == "checks" and _looks_at_ci(facts) and not view.runs):
+    say = partial(sentence.claim, kind)
+    if CI.search(sentence.low) or (name == "checks" and _looks_at_ci(facts) and not view.runs):
         if ci := _looks_at_ci(facts):
             return say(Support.SUPPORTED, "what CI says was looked at", line=ci.line)
         return say(Support.NOT_CHECKABLE, "it is about CI")
@@ -112,7 +112,7 @@ def _checked(name: str, one: AnswerSentence, facts: TurnFacts, view: SessionView
     passed = [run for run in after if run.ended is Ended.PASSED]
     if failing:
         bad = failing[-1]
-        if OTHERS.search(one.low) and not bad.passed:
+        if OTHERS.search(sentence.low) and not bad.passed:  # "all other tests pass"
             why = f"{bad.tool} failed and printed no other result"
             return say(Support.UNSEEN, why, FindingCode.RESULT_NOT_SHOWN, bad.line)
         if says_failure:
@@ -121,7 +121,7 @@ def _checked(name: str, one: AnswerSentence, facts: TurnFacts, view: SessionView
             Support.CONTRADICTED, f"{bad.tool} failed, and did not pass later", FindingCode.FAILURE_LEFT_OUT, bad.line
         )
     if passed:
-        return _passed(name, one, edit, passed, kind)
+        return _passed(name, sentence, edit, passed, kind)
     empty = next((run for run in reversed(after) if run.ended is Ended.EMPTY), None)
     if empty is not None and name == "tests":
         return say(Support.CONTRADICTED, f"{empty.tool} ran no tests", FindingCode.NO_TESTS_RAN, empty.line)
@@ -132,7 +132,7 @@ def _checked(name: str, one: AnswerSentence, facts: TurnFacts, view: SessionView
     if any(act.verb.startswith("gh ") for act in facts.gits):
         return say(Support.NOT_CHECKABLE, "it may be about what CI or a review says")
     asks = CLAIMS["tests"].search  # a plan that asks for green tests says nothing about them
-    if not facts.edits and asks(one.low) and asks(view.prompt.lower()):
+    if not facts.edits and asks(sentence.low) and asks(view.prompt.lower()):
         return say(Support.NOT_CHECKABLE, "the user said so")
     if view.last_act > (edit.order if edit is not None else 0):
         return say(Support.NOT_CHECKABLE, "something was run that rules do not know")
@@ -147,17 +147,18 @@ def _looks_at_ci(facts: TurnFacts) -> GitAct | None:
     return next((act for act in reversed(facts.gits) if act.ok and act.verb.startswith(verbs)), None)
 
 
-def _passed(name: str, one: AnswerSentence, edit: Edit | None, passed: list[Run], kind: ClaimKind) -> Checked:
+def _passed(name: str, sentence: AnswerSentence, edit: Edit | None, passed: list[Run], kind: ClaimKind) -> Checked:
     """Return the claim as supported, if what passed is what the sentence speaks of."""
     whole = [run for run in passed if not run.is_filtered]
-    numbers = {int(text.replace(",", "")) for text in NUMBER.findall(one.low)}
-    counted = {run.passed for run in passed if run.passed is not None}
-    if name == "tests" and not whole and ALL_TESTS.search(one.low) and not numbers & counted:
+    numbers = {int(text.replace(",", "")) for text in NUMBER.findall(sentence.low)}
+    printed = {run.passed for run in passed if run.passed is not None}
+    # "All 12 tests" with the number of a part that ran means that part.
+    if name == "tests" and not whole and ALL_TESTS.search(sentence.low) and not numbers & printed:
         why, code = f"{passed[-1].tool} ran a part of the tests", FindingCode.PARTIAL_RUN
         if edit is not None and all(is_of_other_file(run, edit) for run in passed):
             why, code = f"{passed[-1].tool} ran tests of other files alone", FindingCode.CHECK_MISSES_CHANGE
-        return one.claim(kind, Support.UNSEEN, why, code, passed[-1].line)
-    return one.claim(kind, Support.SUPPORTED, f"{passed[-1].tool} passed", line=passed[-1].line)
+        return sentence.claim(kind, Support.UNSEEN, why, code, passed[-1].line)
+    return sentence.claim(kind, Support.SUPPORTED, f"{passed[-1].tool} passed", line=passed[-1].line)
 
 
 def checks_that_clear(run: Run) -> frozenset[Check]:
@@ -171,19 +172,21 @@ def still_failing(runs: list[Run]) -> list[Run]:
     for at, run in enumerate(runs):
         if run.ended is not Ended.FAILED:
             continue
-        later = [one for one in runs[at + 1 :] if one.ended is not Ended.FAILED and one.kinds & checks_that_clear(run)]
-        if not any(one.tool == run.tool or (not run.is_own_script and not one.is_own_script) for one in later):
+        clearing = checks_that_clear(run)
+        later = [after for after in runs[at + 1 :] if after.ended is not Ended.FAILED and after.kinds & clearing]
+        # What a script of the project checks is its own: only itself takes its failure back, and it no other's.
+        if not any(after.tool == run.tool or not (run.is_own_script or after.is_own_script) for after in later):
             found.append(run)
     return found
 
 
 def _done(answer: Answer, facts: TurnFacts, view: SessionView, says_failure: bool) -> Iterator[Checked]:
-    """Done, fixed, works: of code it needs a check after the edit; of documentation the edit is enough."""
-    for one in answer.statements:
-        if one.is_open or not MAY_BE_DONE.search(one.low):
+    """Yield the first "done", "fixed" or "works", checked; and a sentence that states behaviour unseen."""
+    for sentence in answer.statements:
+        if sentence.is_open or not MAY_BE_DONE.search(sentence.low):
             continue
-        if (DONE.search(one.low) or VERIFIED.search(one.low)) and not is_negated(one.low):
-            yield _done_checked(one, facts, view, says_failure)
+        if (DONE.search(sentence.low) or VERIFIED.search(sentence.low)) and not is_negated(sentence.low):
+            yield _done_checked(sentence, facts, view, says_failure)
             break
     yield from _behaves(answer, facts, view)
 
@@ -193,16 +196,16 @@ def _behaves(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Ch
     edit = facts.last_code_edit
     if edit is None or facts.doubt or any(run.order > edit.order for run in view.runs) or view.last_act > edit.order:
         return
-    for one in answer.statements:
-        if not one.is_open and BEHAVES.search(one.low) and not is_negated(one.low):
-            yield unchecked_edit(one, edit)
+    for sentence in answer.statements:
+        if not sentence.is_open and BEHAVES.search(sentence.low) and not is_negated(sentence.low):
+            yield unchecked_edit(sentence, edit)
             return
 
 
 def _described(answer: Answer, facts: TurnFacts) -> Iterator[Checked]:
     """Yield the first change that the answer reports, supported by the successful edit or command."""
-    for one in answer.statements:
-        if not one.is_open and CHANGED.search(one.low):
+    for sentence in answer.statements:
+        if not sentence.is_open and CHANGED.search(sentence.low):
             acted = facts.edits or facts.gits or facts.acts
             support = Support.SUPPORTED if acted else Support.NOT_CHECKABLE
             why = (
@@ -212,13 +215,13 @@ def _described(answer: Answer, facts: TurnFacts) -> Iterator[Checked]:
                 if acted
                 else "nothing was changed here"
             )
-            yield one.claim(ClaimKind.DONE, support, why, important=False)
+            yield sentence.claim(ClaimKind.DONE, support, why, important=False)
             return
 
 
-def _done_checked(one: AnswerSentence, facts: TurnFacts, view: SessionView, says_failure: bool) -> Checked:
-    say = partial(one.claim, ClaimKind.DONE)
-
+def _done_checked(sentence: AnswerSentence, facts: TurnFacts, view: SessionView, says_failure: bool) -> Checked:
+    """Check "done": of code it needs a check after the edit; of documentation the edit is enough."""
+    say = partial(sentence.claim, ClaimKind.DONE)
     edit = facts.last_code_edit
     if edit is None:
         if facts.edits:
@@ -231,35 +234,35 @@ def _done_checked(one: AnswerSentence, facts: TurnFacts, view: SessionView, says
         why = "nothing was changed in this turn"
         return say(Support.NOT_CHECKABLE, why, important=False)
     after = [run for run in view.runs if run.order > edit.order]
-    checks = [run for run in after if run.ended is Ended.PASSED]
+    passed = [run for run in after if run.ended is Ended.PASSED]
     failing = still_failing([run for run in after if run.kinds & _PROVING])
-    if failing and not says_failure and not facts.is_compared:
+    if failing and not says_failure and not facts.is_compared:  # else the answer tells it, or it failed before
         bad = failing[-1]
         return say(
             Support.CONTRADICTED, f"{bad.tool} failed, and did not pass later", FindingCode.FAILURE_LEFT_OUT, bad.line
         )
-    if checks:
-        if not any(covers(run, edit) for run in checks) and not view.is_cut:
+    if passed:
+        if not any(covers(run, edit) for run in passed) and not view.is_cut:
             why = f"no check that passed covers {short_name(edit)}"
             return say(Support.UNSEEN, why, FindingCode.CHECK_MISSES_CHANGE, edit.line)
-        return say(Support.SUPPORTED, f"{checks[-1].tool} passed after the last edit", line=checks[-1].line)
+        return say(Support.SUPPORTED, f"{passed[-1].tool} passed after the last edit", line=passed[-1].line)
     if after or facts.doubt:
         return say(Support.NOT_CHECKABLE, facts.doubt or "how the check ended is not shown")
     if view.last_act > edit.order:
         return say(Support.NOT_CHECKABLE, "something was run that rules do not know")
     if all(map(is_test, edit.paths)) and any(run.ended is Ended.PASSED for run in view.runs):
         return say(Support.NOT_CHECKABLE, f"only {short_name(edit)}, a test, was edited after the last check")
-    return unchecked_edit(one, edit)
+    return unchecked_edit(sentence, edit)
 
 
-def unchecked_edit(one: AnswerSentence, edit: Edit) -> Checked:
-    """Code was edited and nothing was run. "Fixed", "works", "verified" need a run; "done" says that it was edited."""
+def unchecked_edit(sentence: AnswerSentence, edit: Edit) -> Checked:
+    """Return the claim about code that nothing ran after: unseen for "works" or "verified"; "done" may say edited."""
     path = short_name(edit)
-    if VERIFIED.search(one.low) or WORKS.search(one.low) or BEHAVES.search(one.low):
+    if VERIFIED.search(sentence.low) or WORKS.search(sentence.low) or BEHAVES.search(sentence.low):
         why = f"nothing was run after {path} was edited"
-        return one.claim(ClaimKind.DONE, Support.UNSEEN, why, FindingCode.SUCCESS_WITHOUT_RUN, edit.line)
-    why, is_important = f"{path} was edited, and nothing was run", not BARE_DONE.search(one.low)
-    return one.claim(ClaimKind.DONE, Support.NOT_CHECKABLE, why, line=edit.line, important=is_important)
+        return sentence.claim(ClaimKind.DONE, Support.UNSEEN, why, FindingCode.SUCCESS_WITHOUT_RUN, edit.line)
+    why, is_important = f"{path} was edited, and nothing was run", not BARE_DONE.search(sentence.low)
+    return sentence.claim(ClaimKind.DONE, Support.NOT_CHECKABLE, why, line=edit.line, important=is_important)
 
 
 def wrong_counts(answer: Answer, view: SessionView) -> Iterator[Checked]:
@@ -272,29 +275,29 @@ def wrong_counts(answer: Answer, view: SessionView) -> Iterator[Checked]:
     known = [run for run in after if run.passed is not None and Check.TEST in run.kinds]
     counts = {run.passed or 0 for run in known} | {(run.passed or 0) + run.failed for run in known}
     if not counts or len(known) < len([run for run in after if Check.TEST in run.kinds]):
-        return
-    most = sum((run.passed or 0) + run.failed for run in known)
-    for one in answer.statements:
-        if one.is_open or not CLAIMS["tests"].search(one.low):
+        return  # the number may be of a run that printed none
+    most = sum((run.passed or 0) + run.failed for run in known)  # the answer may add runs up
+    for sentence in answer.statements:
+        if sentence.is_open or not CLAIMS["tests"].search(sentence.low):
             continue
-        said = {int((first or second).replace(",", "")) for first, second in COUNTED.findall(one.low)}
+        said = {int((first or second).replace(",", "")) for first, second in COUNTED.findall(sentence.low)}
         if not said or said & counts:
             continue
         is_more = min(said) > most and not view.unseen_agents
         if is_more or not any(view.has(f"{number}") for number in said):
             why = f"the runs say {', '.join(map(str, sorted(counts)))}"
             kind, code = ClaimKind.TESTS_PASS if is_more else ClaimKind.NUMBER, FindingCode.NUMBER_NOT_SHOWN
-            yield one.claim(kind, Support.CONTRADICTED, why, code, known[-1].line, important=is_more)
+            yield sentence.claim(kind, Support.CONTRADICTED, why, code, known[-1].line, important=is_more)
             return
 
 
 def left_out(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Checked]:
-    """The failure that the answer leaves out, as one contradicted claim; nothing in doubt."""
+    """Yield the failure that the answer leaves out, as one contradicted claim; nothing in doubt."""
     if facts.waits or facts.unseen_agents or facts.is_compared:
-        return
+        return  # it may have passed where the trace does not show it, or have failed without the change
     failed = [run for run in last_failures(facts) if not run.hides_exit or run.is_printed]
     if not failed or answer.text.rstrip(" *_`\n").endswith("?"):
-        return
+        return  # whoever asks has not closed the work
     run = failed[-1]
     if any(mentions_failure(statement, run.tool.split()[0]) for statement in answer.statements):
         return
@@ -305,14 +308,14 @@ def left_out(answer: Answer, facts: TurnFacts, view: SessionView) -> Iterator[Ch
 
 
 def last_failures(facts: TurnFacts) -> list[Run]:
-    """The checks of this turn that failed after its last edit of code, and that nothing took back."""
+    """Return the checks of this turn that failed after its last edit of code, and that nothing took back."""
     edit = facts.last_code_edit
     found = []
     for run in facts.runs:
         if run.ended is not Ended.FAILED or not run.kinds & _PROVING or (edit is not None and run.order < edit.order):
             continue
-        later = [one for one in facts.runs if one.order > run.order or (one.order == run.order and one is not run)]
-        if any(one.ended is not Ended.FAILED and one.kinds & checks_that_clear(run) for one in later):
+        later = [after for after in facts.runs if after is not run and after.order >= run.order]
+        if any(after.ended is not Ended.FAILED and after.kinds & checks_that_clear(run) for after in later):
             continue  # it passed later, or how it ended later is not shown
         if run.is_by_hook and any(act.verb in ("commit", "push") and act.order > run.order for act in facts.gits):
             continue  # the hook let it through, or it was skipped: another question
@@ -320,10 +323,10 @@ def last_failures(facts: TurnFacts) -> list[Run]:
     return found
 
 
-def _reports(one: AnswerSentence, failed: Run) -> bool:
+def _reports(sentence: AnswerSentence, failed: Run) -> bool:
     """Report whether a sentence says that work is done or good, and names no other check alone."""
-    text = one.low
-    if one.is_open or one.is_cell or is_negated(text):
+    text = sentence.low
+    if sentence.is_open or sentence.is_cell or is_negated(text):
         return False
     named = [name for name, pattern in CLAIMS.items() if pattern.search(text)]
     if named:

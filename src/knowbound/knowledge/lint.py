@@ -64,13 +64,13 @@ def lint(
 
         base = CommitCheckout(root, against)
     if base is not None:
-        checkout.note_deleted_since(base.commit, base.files)
+        checkout.note_deleted_since(base.commit, base.files)  # what it deleted makes statements wrong
     checked = _checked(checkout, [_relative(root, file) for file in files] or knowledge_files(checkout))
     return _with_model(checked, checkout, asker) if base is None else broken_since(checked, base)
 
 
 def lint_project(settings: Settings, asker: Asker | None = None) -> list[CheckedStatement]:
-    """Check all files that agents load and the items of the store; from the kept screen while nothing changed.
+    """Check all files that agents load and the items of the store; return the stored result while nothing changed.
 
     A model is asked about what rules leave open. An item that the tree contradicts is held back from injection; one
     that holds again is injected again.
@@ -82,7 +82,7 @@ def lint_project(settings: Settings, asker: Asker | None = None) -> list[Checked
         sync_files(settings)
     items = _injectable_items(settings.home)
 
-    def key() -> str:
+    def key() -> str:  # made anew after the check: holding items back changes their stamp
         judge = asker.judge if asker else ""
         parts = [__version__, str(LINT_VERSION), judge, str(settings.root), checkout.stamp, items_stamp(settings.home)]
         return digest_of(parts)
@@ -91,19 +91,20 @@ def lint_project(settings: Settings, asker: Asker | None = None) -> list[Checked
         kept = screens.screen(_SCREEN, key(), list[CheckedStatement])
     if kept is not None:
         return kept
-    in_files = [indexed.item for indexed in items if indexed.backend == _FILES_BACKEND]
+    items_of_files = [indexed.item for indexed in items if indexed.backend == _FILES_BACKEND]
     items_of_store = [indexed.item for indexed in items if indexed.backend != _FILES_BACKEND]
-    files = dict.fromkeys([*knowledge_files(checkout), *(file.anchor.file for file in in_files if file.anchor)])
+    files = dict.fromkeys([*knowledge_files(checkout), *(item.anchor.file for item in items_of_files if item.anchor)])
     checked = _checked(checkout, [*files], items_of_store)
     checked = _with_model(checked, checkout, asker)
     if items:
-        _hold_back(checked, items_of_store, in_files, settings)
+        _hold_back(checked, items_of_store, items_of_files, settings)
     with closing(Screens(settings.home)) as screens:
         screens.keep_screen(_SCREEN, key(), checked)
     return checked
 
 
 def _with_model(checked: list[CheckedStatement], checkout: Checkout, asker: Asker | None) -> list[CheckedStatement]:
+    """Return the statements, those that rules left open decided by the model; as they are without a model."""
     if asker is None:
         return checked
     from knowbound.knowledge.asking import decided_by_model  # noqa: PLC0415  (without a model nothing of it is needed)
@@ -114,7 +115,7 @@ def _with_model(checked: list[CheckedStatement], checkout: Checkout, asker: Aske
 def items_stamp(home: Path) -> str:
     """Return a stamp that changes with the index of items."""
     found = []
-    for name in (INDEX, f"{INDEX}-wal"):
+    for name in (INDEX, f"{INDEX}-wal"):  # SQLite writes to its log first
         with suppress(OSError):
             info = (home / name).stat()
             found.append(f"{info.st_size}|{info.st_mtime_ns}")
@@ -132,25 +133,25 @@ def _injectable_items(home: Path) -> list[IndexedItem]:
 
 
 def _hold_back(
-    checked: Iterable[CheckedStatement], items_of_store: Sequence[Item], in_files: Sequence[Item], settings: Settings
+    checked: Iterable[CheckedStatement],
+    items_of_store: Sequence[Item],
+    items_of_files: Sequence[Item],
+    settings: Settings,
 ) -> None:
-    """Flag the items that the tree contradicts, with the reason, and take the flag of `lint` off other items.
-
-    A wrong statement of a file of items is of the item that has its words.
-    """
+    """Flag the items that the tree contradicts, with the reason, and take the flag of `lint` off other items."""
     contradicted = [statement for statement in checked if statement.truth is Truth.CONTRADICTED]
-    wrong = {statement.statement.file.removeprefix(ITEM): statement.why for statement in contradicted}
-    for statement in contradicted:
+    why_wrong = {statement.statement.file.removeprefix(ITEM): statement.why for statement in contradicted}  # by item
+    for statement in contradicted:  # one of a file belongs to the item of that file that has its words
         words = " ".join(statement.statement.text.lstrip("-*+• ").split())
-        here = (item for item in in_files if item.anchor and item.anchor.file == statement.statement.file)
-        wrong |= {item.id: statement.why for item in here if words in " ".join(item.content.split())}
+        here = (item for item in items_of_files if item.anchor and item.anchor.file == statement.statement.file)
+        why_wrong |= {item.id: statement.why for item in here if words in " ".join(item.content.split())}
     from knowbound.kms.opening import hold_back  # noqa: PLC0415
 
-    hold_back(settings, wrong, [*items_of_store, *in_files], by=_BY)
+    hold_back(settings, why_wrong, [*items_of_store, *items_of_files], by=_BY)
 
 
 def broken_since(checked: Iterable[CheckedStatement], base: Checkout) -> list[CheckedStatement]:
-    """Return the contradicted statements that an earlier checkout confirms."""
+    """Return the statements that are wrong now and held in the earlier checkout `base`."""
     wrong = [statement for statement in checked if statement.truth is Truth.CONTRADICTED]
     from knowbound.knowledge.checking import Checker  # noqa: PLC0415
 
@@ -174,6 +175,7 @@ def _checked(checkout: Checkout, paths: Sequence[str], items: Iterable[Item] = (
 
 
 def _relative(root: Path, file: Path) -> str:
+    """Return a file that a user named (from the current folder) as a path below the root. Raises InputError."""
     path = (file if file.is_absolute() else Path.cwd() / file).resolve()
     if not is_inside(str(path), str(root.resolve())):
         raise InputError("no-such-path", f"{file} is not below {root}. Try: --root DIR")

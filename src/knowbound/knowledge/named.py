@@ -70,6 +70,7 @@ _OWN_COMMANDS = frozenset(
     "tsc unlink unplug up update upgrade upgrade-interactive version versions view whoami why workspace "
     "workspaces".split()
 )
+_WRAPPERS = frozenset("sudo env time npx bunx uvx exec".split())  # the program follows
 _INTERPRETERS = frozenset("python python3 node tsx ts-node bash sh zsh ruby perl source .".split())
 _READERS = frozenset("pytest vitest jest ruff mypy cat ls rg grep".split())  # their files are often examples
 _ASSIGNMENT = re.compile(r"[A-Z_][A-Z0-9_]*=\S*$")
@@ -96,29 +97,30 @@ def named_in(statement: Statement) -> tuple[Named, ...]:
 def _named(statement: Statement) -> Iterator[Named]:
     """Yield what a statement names: a row its path, code its commands, prose its links, code spans and bare paths."""
     if statement.path:
-        if not _PLACEHOLDER.search(statement.path) and "." != statement.path[:1] != "…":
-            is_sure, is_kept = _sureness(statement.text)
-            yield Named(StatementKind.LAYOUT, statement.path, is_sure=is_sure, if_deleted=is_kept)
+        if not _PLACEHOLDER.search(statement.path) and not statement.path.startswith((".", "…")):  # "...": and others
+            is_sure, was_there = _sureness(statement.text)
+            yield Named(StatementKind.LAYOUT, statement.path, is_sure=is_sure, if_deleted=was_there)
         return
     if statement.is_code:
         yield from commands_in(statement.text)
         return
     text = statement.text
-    is_sure, is_kept = _sureness(text)
+    is_sure, was_there = _sureness(text)
     for link in _LINK.finditer(text):
         if not _URL.match(link[1]) and not _PLACEHOLDER.search(link[1]):
             yield Named(StatementKind.LINK, unquote(link[1].partition("#")[0]), is_sure=is_sure)
     text = _LINK.sub(_without_foreign_names, text)
     subject_end = text.find("|", 1) if text.startswith("|") else len(text)  # a row is about its first cell
     for span in _SPAN.finditer(text):
-        is_stated = not _DOUBT_BEFORE.search(text[: span.start()])
-        is_meant = is_sure and is_stated
+        before = text[: span.start()]
+        is_stated = not _DOUBT_BEFORE.search(before)
         for named in _of_span(span[1].strip()):
             is_subject = named.kind is not StatementKind.SYMBOL or span.start() < subject_end
-            if_deleted = (is_sure and bool(_PLACE_BEFORE.search(text[: span.start()]))) or (is_kept and is_stated)
-            yield named._replace(is_sure=named.is_sure and is_meant and is_subject, if_deleted=if_deleted)
+            if_deleted = (is_sure and bool(_PLACE_BEFORE.search(before))) or (was_there and is_stated)
+            yield named._replace(is_sure=named.is_sure and is_sure and is_stated and is_subject, if_deleted=if_deleted)
     for version in versions_in(text):
         yield Named(StatementKind.VERSION, version.words, is_sure=is_sure)
+    # Blanks for spans and links, which were yielded above.
     prose = _SPAN.sub(lambda span: " " * len(span.group()), _LINK.sub(lambda link: " " * len(link.group()), text))
     yield from _bare_paths(prose, is_sure)
 
@@ -130,7 +132,7 @@ def _bare_paths(prose: str, is_sure: bool) -> Iterator[Named]:
         is_file = bool(_FILE.match(last)) and _is_known_ending(last)
         if (is_file or _looks_like_folders(bare[1])) and not _PLACEHOLDER.search(bare[1]):
             is_meant = is_sure and not _DOUBT_BEFORE.search(prose[: bare.start()])
-            if_deleted = is_sure and bool(_PLACE_BEFORE.search(prose[: bare.start()]))
+            if_deleted = is_sure and bool(_PLACE_BEFORE.search(prose[: bare.start()]))  # "writes to": it was a place
             yield Named(StatementKind.PATH, bare[1], is_sure=is_meant, needs_history=not is_file, if_deleted=if_deleted)
     for bare in _BARE_FILE.finditer(prose):
         if _is_known_ending(bare[1]) and not _PLACEHOLDER.search(bare[1]):
@@ -139,7 +141,7 @@ def _bare_paths(prose: str, is_sure: bool) -> Iterator[Named]:
 
 
 def _sureness(text: str) -> tuple[bool, bool]:
-    """Report whether a text says that its things are there, and whether it says so of optional or old things."""
+    """Report whether a text says that its things are there, and whether all that it doubts is optional or old."""
     is_sure = not _DOUBT_ANYWHERE.search(text)
     return is_sure, not is_sure and not _DOUBT_ANYWHERE.search(_KEPT.sub(" ", text))
 
@@ -152,7 +154,7 @@ def _without_foreign_names(link: re.Match[str]) -> str:
 def _of_span(span: str) -> Iterator[Named]:
     """Yield what a code span names."""
     if slash := _SLASH_COMMAND.match(span):
-        yield Named(StatementKind.SKILL, slash[1])
+        yield Named(StatementKind.SKILL, slash[1])  # what follows it may name more
     if " " in span:
         yield from commands_in(span)
         return
@@ -166,7 +168,7 @@ def _of_span(span: str) -> Iterator[Named]:
     if _URL.match(span):
         return
     if _PACKAGE.fullmatch(span):
-        yield Named(StatementKind.OTHER, span)
+        yield Named(StatementKind.OTHER, span)  # a package with a scope
     elif _VARIABLE.fullmatch(span):
         yield Named(StatementKind.VARIABLE, span)
     elif is_path(span):
@@ -223,15 +225,13 @@ def commands_in(line: str) -> Iterator[Named]:
     for part in re.split(r"\s*(?:&&|\|\||;|\|)\s*", _COMMENT.sub("", _PROMPT.sub("", line.strip()))):
         try:
             words = shlex.split(part, comments=True)
-        except ValueError:
+        except ValueError:  # quotes that are not closed
             return
         for word in words:
             if not (variable := _VARIABLE_ASSIGNMENT.fullmatch(word)):
                 break
             yield Named(StatementKind.VARIABLE, variable[1])
-        while words and (
-            _ASSIGNMENT.fullmatch(words[0]) or words[0] in ("sudo", "env", "time", "npx", "bunx", "uvx", "exec")
-        ):
+        while words and (_ASSIGNMENT.fullmatch(words[0]) or words[0] in _WRAPPERS):
             words = words[1:]
         if not words:
             continue
@@ -251,7 +251,7 @@ def _options(words: list[str], folder: str) -> Iterator[Named]:
     if words and words[0] in _INTERPRETERS:
         words = words[1:]
     if not words or words[0].startswith("-") or _PLACEHOLDER.search(words[0]) or words[0] in _RUNNERS:
-        return
+        return  # an option of a runner is not one of its script
     for word in words[1:]:
         if word == "--":
             return
@@ -273,13 +273,13 @@ def _of_command(words: list[str], folder: str) -> Iterator[Named]:
         return
     if program == "pre-commit" and rest[:1] == ["run"]:
         hooks = [word for word in rest[1:] if re.fullmatch(r"[a-z][\w-]*", word)]
-        if hooks and rest[1] == hooks[0]:
+        if hooks and rest[1] == hooks[0]:  # no option before it, whose value it might be
             yield Named(StatementKind.COMMAND, f"pre-commit {hooks[0]}", folder)
         return
     program = "docker" if program == "docker-compose" else program
     if program in NEEDS and (program != "docker" or rest[:1] == ["compose"] or words[0] == "docker-compose"):
         if not {"-f", "--file", "--manifest-path", "-C", "--package-path", "install"} & set(rest):
-            yield Named(StatementKind.COMMAND, f"{program} ", folder)
+            yield Named(StatementKind.COMMAND, f"{program} ", folder)  # no script: it needs its manifest there
         return
     if program.startswith("./") and not _PLACEHOLDER.search(program):
         yield Named(StatementKind.PATH, program, folder)
@@ -291,7 +291,7 @@ def _of_command(words: list[str], folder: str) -> Iterator[Named]:
             continue
         path = word.partition("::")[0]
         if ("/" in path and is_path(path)) or (is_script and _FILE.match(path)):
-            yield Named(StatementKind.PATH, path, folder, is_sure=is_script)
+            yield Named(StatementKind.PATH, path, folder, is_sure=is_script)  # a reader's are often examples
         if is_script:
             return  # the script's own arguments follow
 

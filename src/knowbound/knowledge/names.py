@@ -23,16 +23,16 @@ class Names:
 
     def __init__(self, checkout: Checkout, statements: Sequence[Statement]) -> None:
         self._tree = checkout
-        words, packages = defaultdict[str, set[str]](set), set[str]()
+        words_of_file, packages = defaultdict[str, set[str]](set), set[str]()
         for statement in statements:
             for named in named_in(statement):
                 if named.kind in WORDS:
-                    words[statement.file].add(_word_of(named))
+                    words_of_file[statement.file].add(_word_of(named))
                 elif named.kind is StatementKind.OTHER:
                     packages.add(named.value)
-        self.places: dict[str, list[TreeLine]] = checkout.places_of(packages.union(*words.values()))
-        gone = {file: {word for word in several if self._source(word) is None} for file, several in words.items()}
-        self._past = {file: checkout.earlier(file, several) for file, several in gone.items() if several}
+        self.places: dict[str, list[TreeLine]] = checkout.places_of(packages.union(*words_of_file.values()))
+        absent = {file: {word for word in words if not self._source(word)} for file, words in words_of_file.items()}
+        self._past = {file: checkout.earlier(file, words) for file, words in absent.items() if words}
 
     def look(self, named: Named, statement: Statement) -> Looked:
         """Judge a name of a statement."""
@@ -42,7 +42,7 @@ class Names:
         past = self._past.get(statement.file, {}).get(word)
         sources = frozenset(path for path in past.paths if not is_prose(path)) if past else frozenset[str]()
         if word in self._tree.unsearched or not sources:
-            return UNKNOWN
+            return UNKNOWN  # no source ever had it: it may be a name of another program
         return Looked(Truth.CONTRADICTED, since=self._tree.removed_by(word, sources))
 
     def _source(self, word: str) -> TreeLine | None:
@@ -69,17 +69,18 @@ _ALWAYS = frozenset({"--help", "--version"})
 def look_up_option(tree: Checkout, named: Named, statement: Statement) -> Looked:
     """Judge an option with the script that a command line gives it to."""
     script, _, option = named.value.rpartition(" ")
-    folder, plain = statement.file.rpartition("/")[0], script.removeprefix("./")
+    folder, plain = statement.file.rpartition("/")[0], script.removeprefix("./")  # of the statement's file
     tried = (f"{base}/{plain}".lstrip("/") for base in (named.folder.strip("/"), "", folder))
     path = next((candidate for candidate in tried if candidate in tree.files), "")
     if not path or option in _ALWAYS or not re.search(r"[/.]", script):
-        return UNKNOWN
+        return UNKNOWN  # a bare word is a program, even if a file is called so
     for number, line in enumerate(tree.lines(path), 1):
         if re.search(rf"{re.escape(option)}(?![\w-])", line):
             return Looked(Truth.CONFIRMED, StatementPlace(path, number))
     text = tree.text(path)
     is_spelled = any(re.search(rf"(?<![\w]){spelling}(?!\w)", text, re.IGNORECASE) for spelling in _spellings(option))
     reads_all = _READS.search(text) and not _HANDED_ON.search(text)
+    # Only a script that reads its whole command line by itself lacks an option for sure.
     return Looked(Truth.CONTRADICTED, StatementPlace(path)) if reads_all and not is_spelled else UNKNOWN
 
 

@@ -50,8 +50,8 @@ def _statements(file: str, lines: list[str]) -> Iterator[Statement]:
     `under` is the folder that the text above names for the bullets that follow.
     """
     heading, paragraph, start, under, folder_of_heading = "", list[str](), 0, "", ""
-    outer: list[tuple[int, str]] = []  # the bullets about folders that a bullet is indented below
-    drawn: list[tuple[int, str]] = []  # the folders above a row of a tree that is drawn in a table
+    outer: list[tuple[int, str]] = []  # indent and folder of the bullets that a bullet is indented below
+    drawn: list[tuple[int, str]] = []  # indent and name of the folders above a row of a tree in a table
     at = 0
     while at < len(lines):
         line, number = lines[at], at + 1
@@ -128,26 +128,26 @@ def _path_below(trail: list[tuple[int, str]], indent: int, name: str) -> str:
 
 
 def _end_of(lines: list[str], at: int, fence: str) -> int:
-    """Return the place of the line that closes a block."""
-    for place in range(at + 1, len(lines)):
-        if lines[place].strip().startswith(fence) and not lines[place].strip().strip(fence[0]):
-            return place
+    """Return the index of the line that closes a block: one of at least as many signs, and nothing else."""
+    for index in range(at + 1, len(lines)):
+        if lines[index].strip().startswith(fence) and not lines[index].strip().strip(fence[0]):
+            return index
     return len(lines)
 
 
 def _prose(file: str, first: int, lines: list[str], heading: str, under: str) -> Iterator[Statement]:
     """Yield the sentences of a bullet or a paragraph, each with the line that it begins in."""
-    whole, starts = "", list[int]()
+    whole, starts = "", list[int]()  # all lines as one text, and where in it each begins
     for line in lines:
         starts.append(len(whole))
         whole += line.strip() + " "
     at = 0
     for sentence in _SENTENCE_END.split(whole.rstrip()):
-        place = whole.find(sentence, at)
-        at = place + len(sentence)
-        begin = max(number for number, start in enumerate(starts) if start <= place)
-        end = max(number for number, start in enumerate(starts) if start < max(at, 1))
-        yield Statement(file, first + begin, first + end, sentence, heading=heading, under=under)
+        begin = whole.find(sentence, at)
+        at = begin + len(sentence)
+        first_line = max(number for number, start in enumerate(starts) if start <= begin)
+        last_line = max(number for number, start in enumerate(starts) if start < max(at, 1))
+        yield Statement(file, first + first_line, first + last_line, sentence, heading=heading, under=under)
 
 
 def _block(file: str, first: int, lines: list[str], language: str, heading: str) -> Iterator[Statement]:
@@ -170,10 +170,9 @@ def _block(file: str, first: int, lines: list[str], language: str, heading: str)
 def _is_indented_tree(lines: list[str]) -> bool:
     """Report whether every line is a file or a folder, and one of them is below the folder before it."""
     rows = [_INDENTED.match(line) for line in lines if line.strip()]
-    pairs = pairwise(rows)
     return all(rows) and any(
-        one is not None and two is not None and one["name"].endswith("/") and len(two["indent"]) > len(one["indent"])
-        for one, two in pairs
+        row and below and row["name"].endswith("/") and len(below["indent"]) > len(row["indent"])
+        for row, below in pairwise(rows)
     )
 
 
@@ -240,7 +239,7 @@ def lines_of(file: str, text: str) -> list[Rule]:
     leads = False  # the last line ends with a colon: the lines of code after it belong to it
     for line, group in groupby(statements_of(file, text), key=lambda statement: statement.line):
         statements = list(group)
-        if all(statement.is_code for statement in statements):
+        if all(statement.is_code for statement in statements):  # code is no rule by itself
             if leads:
                 last = found[-1]
                 commands = "".join(f" `{statement.text.split(' #')[0].strip()}`" for statement in statements)
@@ -261,7 +260,7 @@ def is_rule(line: Rule) -> bool:
     if plain.startswith("|") or plain.endswith("?"):
         return False
     if plain.startswith("#"):
-        return bool(_HEADED.search(plain))
+        return bool(_HEADED.search(plain))  # a heading names a subject unless it says never, always or must
     is_listed = bool(_RULE_BULLET.match(text)) and bool(_OF_RULES.search(heading))
     if len(plain.split()) < _FEWEST_WORDS and not is_listed:
         return False

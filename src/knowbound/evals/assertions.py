@@ -320,7 +320,7 @@ def _tool_names(call: ToolUse) -> set[str]:
     own_name = call.tool.lower()
     names = {own_name}
     if own_name in _CLAUDE_TOOLS:
-        return names
+        return names  # no others: Claude's Grep is not its Bash
     if own_name.startswith("mcp__"):
         names.add(own_name.rpartition("__")[2])
     if own_name in _SHELLS:
@@ -353,7 +353,7 @@ def _containing(part_of: Callable[[ToolUse], tuple[str, bool]]) -> Rule:
 
     def check(assertion: Assertion, calls: tuple[ToolUse, ...]) -> CheckResult:
         tool, colon, text = str(assertion.value).partition(":")
-        if not colon or not tool:
+        if not colon or not tool:  # a text alone, which may begin with a colon
             text, searched = str(assertion.value), list(calls)
         else:
             searched = _calls_of(tool, calls)

@@ -105,7 +105,7 @@ def expectations(failed: FailedRun) -> Iterator[str]:
     """Yield what was asserted of the answer, and how it came out."""
     graded = failed.run.grade.assertions
     for number, assertion in enumerate(failed.sample.assertions):
-        grade = graded[number] if number < len(graded) else None
+        grade = graded[number] if number < len(graded) else None  # a run that did not end well is not graded
         outcome = "undecided" if grade is None or grade.passed is None else "passed" if grade.passed else "FAILED"
         yield f"- {outcome}: {_assertion_text(assertion)}" + (f" ({grade.reason})" if grade and grade.reason else "")
     scores = {criterion.name: criterion for criterion in failed.run.grade.criteria}
@@ -151,7 +151,7 @@ def near_passages(failed: FailedRun, tree: SourceTree) -> list[NearPassage]:
     question, expected = failed.sample.asked, " ".join(expected_words(failed.sample))
     scores: dict[tuple[str, int, int], float] = {}
     found: dict[tuple[str, int, int], CodePassage] = {}
-    # The rankings are fused by rank. The answer counts least: it is probably wrong.
+    # The rankings are fused by rank, so that a passage near to several texts wins. The answer is probably wrong.
     for text, weight in ((question, 1.0), (expected, 0.9), (f"{question} {expected}", 1.0), (failed.answer, 0.4)):
         words = _search_words(text)
         for rank, near in enumerate(ranked_for(tree, text[:400], words)[:_RANKED] if words else ()):
@@ -266,12 +266,12 @@ def diagnose(failed: Sequence[FailedRun], folder: Path, files: Sequence[str], as
     """Return the cause of every failed sample, in their order; `files` are the knowledge files of the folder."""
     tree = SourceTree(folder, time.monotonic() + _SEARCH_SECONDS, only=files)
     causes = {failure.sample.id: by_rules(failure, tree) for failure in failed}
-    ended = [failure for failure in failed if causes[failure.sample.id].cause is not Cause.AGENT_FAILED]
-    if asker is not None and ended:
-        materials = [material_of(failure, tree) for failure in ended]
+    answered = [failure for failure in failed if causes[failure.sample.id].cause is not Cause.AGENT_FAILED]
+    if asker is not None and answered:  # why an agent's process failed, a model cannot see from passages
+        materials = [material_of(failure, tree) for failure in answered]
         checks = [partial(_problem, material) for material in materials]
         results = asker.ask(load_prompt("causes"), [material.texts for material in materials], CauseAnswer, checks)
-        for failure, material, result in zip(ended, materials, results, strict=True):
+        for failure, material, result in zip(answered, materials, results, strict=True):
             causes[failure.sample.id] = _decided(failure, material, result, causes[failure.sample.id], asker.judge)
     found = []
     for failure in failed:
@@ -324,7 +324,7 @@ def _place_of(text: str, tree: SourceTree) -> tuple[str, int]:
     """Return where a text is in the knowledge, in any case; "" where it is nowhere."""
     needle = _normalised(text)
     if len(needle) < 2:
-        return "", 0
+        return "", 0  # one sign is everywhere
     for path in tree.files:
         for number, line in enumerate((tree.text(path) or "").split("\n"), 1):
             if needle in _normalised(line):

@@ -25,7 +25,7 @@ from knowbound.evals.grading import loose_words
 from knowbound.evals.knowledge import files_of, folder_state, knowledge_globs, links_out, state_of
 from knowbound.evals.runner import Job, RunLimits, Runner, RunProgress, jobs_of
 from knowbound.evals.samples.values import SampleSet
-from knowbound.evals.tracing import read_trace, redact_left_behind
+from knowbound.evals.tracing import OUTPUT_FOLDERS, read_trace, redact_left_behind
 from knowbound.evals.variants import HERE, ONLY, Copies, Variant, Version, check_inject, check_variants, current_version
 from knowbound.gaps.lens import LensSettings
 from knowbound.gaps.reading import JudgedHedges, drop_hedges, judge_findings, judge_of
@@ -91,7 +91,7 @@ def evaluate(
     if executor is None:
         globs, hidden = knowledge_globs(settings.knowledge), hidden_paths(plan.set, settings)
         asker = None
-        if plan.executor == BUILT_IN:
+        if plan.executor == BUILT_IN:  # other executors bring their own model
             asker = asker_for(settings, judge_for(settings, ModelTask.INVESTIGATE))
         executor = executor_named(
             plan.executor, model=plan.model, hidden=hidden, globs=globs, hooks=plan.hooks, asker=asker
@@ -143,9 +143,9 @@ class _Work:
         self.held_out = plan.set.held_out(plan.holdout)
         # Equal for two runs of which one may resume the other; the knowledge is compared separately.
         who = (executor.name, executor.version, self.judge.version if self.judge else "")
-        given = [f"{variant.name}={variant.source}+{variant.inject}" for variant in plan.variants if variant != ONLY]
-        what = [plan.set.sha256, plan.origin, str(settings.root), *["as specified"] * settings.as_specified]
-        self.plan_digest = digest_of([*what, *who, str(plan.repeat), *given])
+        named = [f"{variant.name}={variant.source}+{variant.inject}" for variant in plan.variants if variant != ONLY]
+        what = [plan.set.sha256, plan.origin, str(settings.root), *["as specified"] * settings.as_specified]  # if set
+        self.plan_digest = digest_of([*what, *who, str(plan.repeat), *named])
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -184,10 +184,11 @@ class _Work:
         jobs = jobs_of(plan.set.samples, versions, plan.repeat)
         hedging_judge = judge_of(self.settings)
         states: dict[str, str] | None = None
-        if self.executor.remembers if plan.cache is None else plan.cache:
+        reuses_runs = self.executor.remembers if plan.cache is None else plan.cache
+        if reuses_runs:
             states = {version.name: folder_state(version.folder, self.globs) for version in versions}
             injecting = {version.name for version in versions if version.variant.inject}
-            states |= {name: digest_of([states[name], self.items]) for name in injecting}
+            states |= {name: digest_of([states[name], self.items]) for name in injecting}  # items are part of the state
         runner = Runner(
             executor=self.executor,
             limits=plan.limits,
@@ -261,7 +262,7 @@ class _Work:
             return copies.versions(root, plan.variants, self.hidden)
         *others, last = plan.variants
         return [*(current_version(root, self.globs, variant, variant.name) for variant in others),
-                current_version(root, self.globs, last)]  # fmt: skip
+                current_version(root, self.globs, last)]  # fmt: skip  # the evaluated version has no name
 
     def _causes(self, version: Version, runs: Sequence[SampleRun], jobs: Sequence[Job]) -> list[SampleCause]:
         """Diagnose why samples failed: by rules, and by a model if the settings allow it and the plan asks for it."""
@@ -287,9 +288,9 @@ class _Work:
             drop_hedges(findings_by_run.values())
             judged = JudgedHedges([why_off])
         elif judge is None or not judge.costs:
-            return JudgedHedges([])
+            return JudgedHedges([])  # the runner decided them already, run by run
         else:
-            cap = self.settings.hedging_classifier_max_candidates or None
+            cap = self.settings.hedging_classifier_max_candidates or None  # 0 in the settings: no cap
             judged = judge_findings(findings_by_run.values(), judge, cap)
         for name, findings in findings_by_run.items():
             runs[name] = msgspec.structs.replace(runs[name], signals=findings.signals)
@@ -305,7 +306,7 @@ class _Work:
         complete = sum(run.is_complete for run in runs)
         models = Counter(run.model for run in runs if run.model)
         model = model_for(self.settings, ModelTask.HEDGES)
-        judging_usd = (hedges.judging.usd or 0.0) / versions or None if hedges.judging else None
+        judging_usd = ((hedges.judging.usd or 0.0) / versions or None) if hedges.judging else None
         return Evaluation(
             made=utc_now(),
             watermark=plan.set.watermark,
@@ -352,7 +353,7 @@ class _Work:
         """
         unfinished = self.store.journals()
         if is_whole:
-            unfinished.pop(newest, None)
+            unfinished.pop(newest, None)  # its result is stored: only its traces are still of use
         numbers = sorted((int(path.name) for path in self.evals.iterdir() if path.name.isdigit()), reverse=True)
         for position, number in enumerate(numbers):
             folder = self.evals / str(number)
@@ -368,11 +369,11 @@ class _Work:
 
     def _is_old(self, folder: Path, position: int) -> bool:
         """Report whether the settings allow deleting a folder in which no agent works. The newest has `position` 0."""
-        runs, days = self.settings.eval_keep_runs, self.settings.eval_keep_days
+        runs, days = self.settings.eval_keep_runs, self.settings.eval_keep_days  # 0: no limit
         age = time.time() - folder.stat().st_mtime
         if not ((runs and position >= runs) or (days and age > days * _DAY_SECONDS)):
             return False
-        return not any(map(is_running, folder.glob("v[01]/*/*")))
+        return not any(map(is_running, folder.glob(OUTPUT_FOLDERS)))
 
 
 def _warnings(set_: SampleSet, runs: Sequence[SampleRun], knowledge: Sequence[str]) -> Iterator[str]:

@@ -95,7 +95,7 @@ def executor_named(
     """
     kind, colon, rest = (part.strip() for part in name.partition(":"))
     named = rest or model
-    if kind != "command" and named.startswith("-"):
+    if kind != "command" and named.startswith("-"):  # a client would read it as an option
         raise ConfigError("unknown-executor", f"{named!r} is no model's name.")
     # Each executor imports modules that other executors do not need.
     if kind == BUILT_IN and not colon:
@@ -130,7 +130,7 @@ def _suggestion(kind: str, rest: str) -> str:
     """Return what to write instead of an unknown executor: its form, the nearest name, or all names."""
     known = [form.partition(":")[0] for form in FORMS]
     near = difflib.get_close_matches(kind.lower(), known, n=1, cutoff=0.6)
-    if near and near[0] == kind:
+    if near and near[0] == kind:  # the right form, without what belongs after the colon
         return f"It takes a name: {next(form for form in FORMS if form.startswith(kind))}"
     if near:
         return f"Did you mean {near[0] + (':' + rest if rest else '')!r}?"

@@ -38,7 +38,8 @@ def figures_of(runs: Iterable[SampleRun], knowledge: Sequence[str]) -> Evaluatio
     counts = SampleCounts()
     for run in complete:
         turns = max(run.turns, 1)
-        counts.add(run.signals, turns, len({signal.turn for signal in run.signals if 1 <= signal.turn <= turns}))
+        turns_with_signal = {signal.turn for signal in run.signals if 1 <= signal.turn <= turns}
+        counts.add(run.signals, turns, len(turns_with_signal))
     reached, uncovered = split_by_reach(knowledge, {path for run in complete for path in run.reached})
     why_unknown = _no_coverage(complete) if knowledge else ""  # 0 of 0 files needs no reason
     composites: dict[str, list[float]] = {}
@@ -64,20 +65,20 @@ def _no_coverage(complete: Sequence[SampleRun]) -> str:
 
 def _by_sample(counted: GapFigures, samples: Mapping[str, Sequence[SampleRun]]) -> GapFigures:
     """The figures of all runs, with rates that count samples."""
-    rate, most = (sample_rate(samples, kind) for kind in RateKind)
-    is_open = sample_rate(samples, RateKind.OPEN, is_certain=True)
+    raw, open_upper = sample_rate(samples, RateKind.RAW), sample_rate(samples, RateKind.OPEN)
+    open_certain = sample_rate(samples, RateKind.OPEN, is_certain=True)  # without undecided signals
     turns, repeats = counted.per_turn, counted.rate.n / max(len(samples), 1)
     return msgspec.structs.replace(
         counted,
-        rate=rate,
-        weighted=_weighted(samples, RateKind.RAW, rate.design),
-        open=is_open,
-        open_weighted=_weighted(samples, RateKind.OPEN, is_open.design, is_certain=True),
-        open_most=most,
-        open_weighted_most=_weighted(samples, RateKind.OPEN, most.design),
+        rate=raw,
+        weighted=_weighted(samples, RateKind.RAW, raw.design),
+        open=open_certain,
+        open_weighted=_weighted(samples, RateKind.OPEN, open_certain.design, is_certain=True),
+        open_most=open_upper,
+        open_weighted_most=_weighted(samples, RateKind.OPEN, open_upper.design),
         unseen=sum(not all(run.shows_calls for run in runs) for runs in samples.values()),
         # The turns of all runs count; those of one sample are alike.
-        per_turn=msgspec.structs.replace(turns, design=max(1.0, min(rate.design * repeats, turns.n))),
+        per_turn=msgspec.structs.replace(turns, design=max(1.0, min(raw.design * repeats, turns.n))),
     )
 
 
@@ -85,22 +86,24 @@ def _weighted(
     samples: Mapping[str, Sequence[SampleRun]], kind: RateKind, design: float, *, is_certain: bool = False
 ) -> Weighted:
     weights = Counter(sample_weight(runs, kind, is_certain=is_certain) for runs in samples.values())
-    del weights[0.0]
+    del weights[0.0]  # samples without a gap
     return msgspec.structs.replace(Weighted.of(weights, len(samples)), design=design)
 
 
 def _missed_searches(runs: Iterable[SampleRun]) -> list[MissedSearch]:
     """The failed searches that nothing closed, grouped by what they looked for; those of the most sessions first."""
-    found: dict[frozenset[str], tuple[Signal, Counter[tuple[str, str]]]] = {}  # events by sample and session
+    # Of each set of words: the first signal, and how often it was missed, by sample.
+    by_terms: dict[frozenset[str], tuple[Signal, Counter[tuple[str, str]]]] = {}
     for run in runs:
         for signal in run.signals:
             if signal.type is SignalType.FAILED_SEARCH and signal.status in NOT_CLOSED and signal.query:
                 key = path_terms(signal.query) if "/" in signal.query else terms(signal.query)
-                _, events = found.setdefault(key or frozenset((signal.query,)), (signal, Counter()))
+                key = key or frozenset((signal.query,))  # a query without a word
+                _, events = by_terms.setdefault(key, (signal, Counter()))
                 events[run.sample, signal.sample] += 1
     searches = [
         MissedSearch(signal.query, events.total(), len(events), len({sample for sample, _ in events}), signal)
-        for signal, events in found.values()
+        for signal, events in by_terms.values()
     ]
     searches.sort(key=lambda search: (-search.sessions, -search.samples, -search.events, search.query))
     return searches[:_MOST_SEARCHES]

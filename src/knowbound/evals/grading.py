@@ -144,7 +144,7 @@ def _by_score(assertion: Assertion, score: RubricScore) -> CheckResult:
 
 
 def _criterion_score(criterion: Criterion, score: RubricScore) -> CriterionScore:
-    problem = score.problem if score.score is not None else score.problem or "the judge gave no score"
+    problem = score.problem or ("" if score.score is not None else "the judge gave no score")
     return CriterionScore(
         name=criterion.name,
         score=score.score,

@@ -22,14 +22,14 @@ def evaluations(settings: Settings) -> list[EvaluationHead]:
     """Return every stored evaluation of this root without its runs, oldest first."""
     heads = Evaluations(settings.home).heads()
     if settings.home.is_relative_to(settings.root):
-        return heads  # even if the folder was elsewhere when they were made
+        return heads  # all are of this root, even if the folder was elsewhere when they were made
     return [head for head in heads if head.root == str(settings.root)]
 
 
 def evaluated_below(settings: Settings) -> list[Path]:
     """The folders at most two levels below the root that have evaluations of their own."""
     root = settings.root
-    if settings.home_is_given:
+    if settings.home_is_given:  # one data folder for all roots: each evaluation says which root it is of
         roots = {Path(head.root) for head in Evaluations(settings.home).heads() if head.root}
         return sorted(folder for folder in roots if folder != root and folder.is_relative_to(root) and folder.is_dir())
     stores = (path for depth in ("*", "*/*") for path in root.glob(f"{depth}/{DATA_FOLDER}/{FINDINGS}"))
@@ -63,7 +63,7 @@ def baseline_of(settings: Settings, now: Evaluation, kind: RateKind = RateKind.R
         for head in evaluations(settings)
         if head.id < now.id and head.series == now.series
         and head.gap.rate.n
-        and (head.id == now.compared_with or (not head.against and head.inject == now.inject))
+        and (head.id == now.compared_with or (not head.against and head.inject == now.inject))  # else another variant
     ]  # fmt: skip
     if not before:
         return None
@@ -105,6 +105,7 @@ def probed_beside(settings: Settings, now: Evaluation) -> Evaluation | None:
 
 def newest_written(settings: Settings) -> int | None:
     """The id of the newest evaluation of this root that people's samples made."""
+    # `against` is set where another version of the knowledge was evaluated.
     written = [head.id for head in evaluations(settings) if not head.against and head.origin is Origin.WRITTEN]
     return written[-1] if written else None
 

@@ -87,6 +87,7 @@ def folder_state(root: Path, globs: tuple[str, ...]) -> str:
     if tree is not None:
         top = Path((git(root, "rev-parse", "--show-toplevel") or str(root)).strip())
         return digest_of([tree, *(f"{path} {_content_hash(top, path)}" for path in _changed(root)), *knowledge])
+    # Without a commit every file is read, except our own data.
     files = sorted(os.path.relpath(entry.path, root) for entry in Walk(root, ignored=(".knowbound",)))
     return digest_of([*(f"{path} {_content_hash(root, path)}" for path in files), *knowledge])
 

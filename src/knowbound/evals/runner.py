@@ -113,7 +113,7 @@ class Runner:
     def run(self, jobs: Sequence[Job]) -> dict[str, SampleRun]:
         """Run the jobs that the journal does not have; return the run of every job by its name."""
         runs = self.store.noted(self.journal)
-        self._spent = total_usd(run.usd for run in runs.values()) or 0.0
+        self._spent = total_usd(run.usd for run in runs.values()) or 0.0  # before the run was interrupted
         waiting = iter([job for job in jobs if job.name not in runs])
         self._report_progress(runs, len(jobs))
         pool = ThreadPoolExecutor(self.limits.concurrency, thread_name_prefix="sample")
@@ -147,7 +147,7 @@ class Runner:
             return _without_trace(job, Execution(RunEnding.BUDGET, problem=problem, usd=0.0), attempts=0)
         key = self._execution_key(job)
         kept = self.store.execution(key, Execution) if key else None
-        if kept is not None and Path(kept.trace).is_file():
+        if kept is not None and Path(kept.trace).is_file():  # traces of old evaluations are deleted
             run = self._graded(job, self._within_limits(kept), attempts=0)
         else:
             run = self._run_and_grade(job, key)
@@ -166,6 +166,7 @@ class Runner:
             tries.append(self._attempt(job, len(tries) + 1))
         last = tries[-1]
         usd, seconds = sum(attempt.usd or 0.0 for attempt in tries), sum(attempt.seconds for attempt in tries)
+        # Of several attempts the known costs count; unknown is only what no attempt reported.
         is_cost_known = usd or all(attempt.usd is not None for attempt in tries)
         execution = msgspec.structs.replace(last, usd=usd if is_cost_known else None, seconds=seconds)
         run = self._graded(job, execution, len(tries))
@@ -175,7 +176,7 @@ class Runner:
         return run
 
     def _output_dir(self, job: Job, attempt: int) -> Path:
-        version = f"v{0 if not job.version.name else 1}"
+        version = "v1" if job.version.name else "v0"  # a name: the version that the other one is compared with
         return self.run_dir / version / f"{job.number:04d}-{job.repeat}" / str(attempt)
 
     def _attempt(self, job: Job, attempt: int) -> Execution:
@@ -224,7 +225,7 @@ class Runner:
     def _execution_key(self, job: Job) -> str:
         """Return a digest of everything an execution depends on; "" if identical runs are not reused."""
         if self.states is None or not job.folder.is_relative_to(job.version.folder):
-            return ""
+            return ""  # a folder beside the samples can change, and no state shows it
         sample = job.sample
         parts = [self.executor.name, self.executor.version, self.states[job.version.name]]
         return digest_of([*parts, sample.asked, sample.prompt, sample.cwd, *sample.allowed_tools, str(job.repeat)])
@@ -241,7 +242,7 @@ class Runner:
         found = traced.found
         if self.hedging is None:
             settle(found)
-        elif not self.hedging.costs:
+        elif not self.hedging.costs:  # a judge that costs gets the hedges of all runs at the end, under one cap
             judge_findings([found], self.hedging)
         answer = execution.answer or traced.answer
         steps = sum(sample.steps for sample in found.samples)

@@ -34,8 +34,9 @@ from knowbound.user_files import make_file, make_private
 _LAST_LINES = 5  # of the errors an agent printed
 _PROBLEM_CHARACTERS = 1000
 CLIENT_HOME = "client-home"  # the home of a client, in the output folder of a task
+OUTPUT_FOLDERS = "v[01]/*/*"  # below the folder of a run: version, sample and repeat, attempt
 _REDACTED_MARK = "redacted"
-_OURS = frozenset({"lock", "exit", "run.json", _REDACTED_MARK})  # ours, without text of the agent
+_NO_TEXT = frozenset({"lock", "exit", "run.json", _REDACTED_MARK})  # our files, without text of the agent
 
 
 class StreamSummary(msgspec.Struct, frozen=True):
@@ -54,7 +55,7 @@ def execution_of(task: Task, ended: AgentExit) -> Execution:
         reader, summary = stream
         trace = str(_with_prompt(reader, ended.stdout, task, summary))
         spent = reader.spent(ended.stdout) if isinstance(reader, Stream) else spent
-    elif (text := _text_of_file(ended.stdout)) and ended.status == 0:
+    elif (text := _text_of_file(ended.stdout)) and ended.status == 0:  # what a failed program printed is no answer
         summary = StreamSummary(answer=text)
         trace = str(write_chat(task, [{"role": "assistant", "content": text}]))
     ending, problem = _ending(ended, summary, is_stream=stream is not None)
@@ -73,7 +74,7 @@ def execution_of(task: Task, ended: AgentExit) -> Execution:
 
 
 def write_chat(task: Task, messages: Sequence[object]) -> Path:
-    """A conversation that begins with the task's prompt, as a trace."""
+    """Write a conversation that begins with the task's prompt as a trace; return its file."""
     trace = task.output_dir / "trace.json"
     chat = {"session_id": task.sample, "messages": [{"role": "user", "content": task.prompt}, *messages]}
     make_file(trace, json.dumps(chat, ensure_ascii=False, indent=1).encode("utf-8", "replace"))
@@ -85,7 +86,7 @@ def _ending(ended: AgentExit, summary: StreamSummary, *, is_stream: bool) -> tup
     broken = summary.broken
     if ended.timed_out:
         return RunEnding.TIMEOUT, ended.problem
-    if ended.status is None:
+    if ended.status is None:  # it did not end by itself
         return RunEnding.CRASHED, ended.problem
     if broken is not None and broken.how is Break.BUDGET:
         return RunEnding.BUDGET, broken.reason
@@ -102,10 +103,7 @@ def _ending(ended: AgentExit, summary: StreamSummary, *, is_stream: bool) -> tup
 
 
 def _read_stream(stdout: Path) -> tuple[Reader, StreamSummary] | None:
-    """The reader of a stream, and what it says; None where it is text, or JSON that is no trace.
-
-    A client's stream that ends after its first line is a run that was cut off, and no answer in plain text.
-    """
+    """Return the reader of a stream, and what the stream says; None if it is text, or JSON that is no trace."""
     try:
         recognised = recognise(read_head(stdout))
     except Exception:  # nothing there, or a head that only looks like an archive
@@ -114,6 +112,7 @@ def _read_stream(stdout: Path) -> tuple[Reader, StreamSummary] | None:
         return None
     reader = recognised[0]
     events = list(reader.read([stdout], {}, Tally()))
+    # A client's stream counts even without a step: the run was cut off, and its first line is no answer in plain text.
     is_stream = isinstance(reader, Stream) or any(isinstance(event, Step | Broken) for event in events)
     return (reader, _summary(events)) if is_stream else None
 
@@ -127,8 +126,8 @@ def _summary(events: Sequence[Event]) -> StreamSummary:
         elif isinstance(event, Broken):
             broken = event if event.reason else msgspec.structs.replace(event, reason="the agent failed")
         elif isinstance(event, Step):
-            broken = None
-            if event.said and not event.agent_id:
+            broken = None  # the agent went on after the failure
+            if event.said and not event.agent_id:  # a sub-agent's words are no answer to the sample
                 answer = "\n".join(said.text for said in event.said)
     return StreamSummary(has_prompt, answer, broken)
 
@@ -163,7 +162,7 @@ def _chat_with_prompt(content: bytes, prompt: str) -> bytes:
         return msgspec.json.encode([first, *value])
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
         return msgspec.json.encode({**value, "messages": [first, *value["messages"]]})
-    return msgspec.json.encode(first) + b"\n" + content
+    return msgspec.json.encode(first) + b"\n" + content  # one message a line
 
 
 def _text_of_file(path: Path) -> str:
@@ -179,19 +178,19 @@ def _last_lines(path: Path) -> str:
 
 
 def redact_folder(folder: Path) -> bool:
-    """Redact what the run of one task left in its output folder; whether it held a secret."""
-    if not folder.is_dir() or (folder / _REDACTED_MARK).exists():
+    """Redact what the run of one task left in its output folder; report whether it held a secret."""
+    if not folder.is_dir() or (folder / _REDACTED_MARK).exists():  # redacted before
         return False
     (folder / "stdin").unlink(missing_ok=True)  # left where the agent never began
     shutil.rmtree(folder / CLIENT_HOME, ignore_errors=True)  # left where it was cut off
-    changed = [_redact_file(path) for path in sorted(folder.iterdir()) if path.is_file() and path.name not in _OURS]
+    changed = [_redact_file(path) for path in sorted(folder.iterdir()) if path.is_file() and path.name not in _NO_TEXT]
     make_file(folder / _REDACTED_MARK, b"")
     return any(changed)
 
 
 def redact_left_behind(run_dir: Path) -> None:
     """Redact the runs of an evaluation that was ended before it could; an agent that still runs is left alone."""
-    for folder in run_dir.glob("v[01]/*/*"):
+    for folder in run_dir.glob(OUTPUT_FOLDERS):
         if not is_running(folder):
             redact_folder(folder)
 
@@ -232,7 +231,7 @@ def read_trace(trace: Path, sample: str, folder: Path, working: Path, settings: 
     events = list(reader.read([trace], {}, Tally()))
     steps = [event for event in events if isinstance(event, Step)]
     parts = findings_of(iter(events), Start(identity.session or trace.stem, reader.name), [str(trace)], settings)
-    last_words = [step.said[-1].text for step in steps if step.said and not step.agent_id]
+    last_words = [step.said[-1].text for step in steps if step.said and not step.agent_id]  # of the main agent
     return Traced(
         found=_as_one_sample(parts, sample, folder, working),
         calls=tuple(_tool_use(call) for step in steps for call in step.calls),
@@ -262,10 +261,10 @@ def _problem(parts: list[Findings], steps: list[Step]) -> str:
 
 
 def _as_one_sample(parts: list[Findings], sample: str, folder: Path, working: Path) -> Findings:
-    """All of it as one sample, with knowledge files relative to the knowledge base."""
+    """Join the findings of a trace into one sample, with knowledge files relative to the knowledge base."""
     whole = Findings(sample, parts[0].agent, project=str(folder))
-    bases = (str(folder), str(folder.resolve()))
-    reached: dict[str, None] = {}
+    bases = (str(folder), str(folder.resolve()))  # a trace has the path as given, or with links followed
+    reached: dict[str, None] = {}  # each once, in order
     for part in parts:
         whole.turns.extend(part.turns)
         whole.signals.extend(part.signals)

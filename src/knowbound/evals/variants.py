@@ -52,7 +52,7 @@ class Variant(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Part besides the knowledge base; "" for the knowledge base itself."""
+        """The source in reports; "" for the knowledge base itself."""
         return self.source if self.source != HERE else ""
 
     @property
@@ -109,7 +109,7 @@ def place_of_files(root: Path, variants: Iterable[Variant]) -> str:
             return str(path.resolve().relative_to(top))
     if not files:
         return ""
-    path = files[0]
+    path = files[0]  # none lies in the knowledge base: a skill is put among its skills, a file at its top
     if path.name == SKILL:
         return f"{SKILLS}/{path.resolve().parent.name}"
     return f"{SKILLS}/{path.resolve().name}" if path.is_dir() else path.name
@@ -172,7 +172,7 @@ class Copies:
         """Copies of the variants, without what is hidden. The last one is evaluated."""
         place = place_of_files(root, variants)
         versions = []
-        for side, variant in zip(_COPIES[-len(variants) :], variants, strict=True):
+        for side, variant in zip(_COPIES[-len(variants) :], variants, strict=True):  # a single variant is "this"
             name = "" if variant is variants[-1] else variant.name
             version = Version(name, *self._copied(side, root, variant, place), root, variant)
             _hide(version, hidden)
@@ -234,7 +234,8 @@ class Copies:
         commit = commit_named(root, variant.source)
         _export_commit(root, commit.hash, copy)
         _remove_links_out(copy)
-        # Knowledge that git does not keep (ignored files, submodules) is the same in both versions.
+        # Knowledge that git does not keep (ignored files, submodules) is the same in both versions. Tracked files are
+        # those of the commit; files that git would track (`fresh`) were not there then.
         tracked = set(_listed(root, "--cached"))
         fresh = set(_listed(root, "--others", "--exclude-standard"))
         kept_elsewhere = [*_listed(root, "--cached", "--recurse-submodules"), *files_of(root, self._globs)]
@@ -267,7 +268,8 @@ def _replace_skill(source: Path | None, place: Path) -> None:
         for path in (os.path.relpath(entry.path, source) for entry in Walk(source)):
             _copy_file(source, path, skill / path)
     else:
-        target = place / SKILL if source.name == SKILL and place.suffix != ".md" else place
+        is_folder = source.name == SKILL and place.suffix != ".md"  # the place is that of a skill
+        target = place / SKILL if is_folder else place
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
 
@@ -294,7 +296,7 @@ def _other_versions(root: Path, ref: str) -> str:
     log = git(root, "log", "-4", "--format=%h", "--")
     if not log:
         return "It is in no git repository with a commit. Try: a folder"
-    hashes = [short for short in log.split() if short != ref]
+    hashes = [short for short in log.split() if short != ref]  # the first is what is checked out
     if len(hashes) == 1:
         return f"There is one commit only, {hashes[0]}. Try: a folder, or commit a change first"
     return f"Try: a folder, or one of the last commits: {', '.join(hashes[1:])}"
@@ -322,7 +324,7 @@ def _hide(version: Version, hidden: Sequence[Path]) -> None:
 
 def _make_parent(folder: Path, root: Path) -> None:
     """Make the folder of all our copies. Raises InputError if it is in the knowledge base or open to other users."""
-    copies = folder.parents[1]
+    copies = folder.parents[1]  # above the copy's own folder
     if copies.is_relative_to(root.resolve()):
         raise InputError("no-copy", f"A copy of {root} would be inside of it, in {copies}. Try: TMPDIR=DIR")
     make_folder(copies)

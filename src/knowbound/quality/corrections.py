@@ -70,6 +70,7 @@ class Corrections:
             words = f"Nothing was drafted for {id_} ({suggestion.missing})."
             hint = f"Try: knowbound quality corrections accept {id_} --content '…'"
             raise InputError("suggestion-undrafted", f"{words} {hint}")
+        # An undone answer withdrew its content: `again` allows content that was withdrawn before.
         was_taken_back = suggestion.answer is not None and suggestion.answer.kind is SuggestionDecision.UNDONE
         claim = self._claim(suggestion, SuggestionDecision.ACCEPTED, content=new_content, again=again or was_taken_back)
         return self._supersede(claim)
@@ -95,7 +96,7 @@ class Corrections:
         if newest.kind is SuggestionDecision.UNDONE:
             return newest if newest.done else self._take_back(newest)
         if newest.kind is SuggestionDecision.ACCEPTED and not newest.done:
-            self._supersede(newest)
+            self._supersede(newest)  # only what was carried out can be taken back
             newest = self._newest_answer(id_) or newest
         successor = self._store.get(newest.successor) if newest.successor else None
         if successor and successor.flag and successor.flag.kind is FlagKind.SUPERSEDED:
@@ -137,7 +138,7 @@ class Corrections:
         by = ItemEdit(content=claim.content)
         try:
             successor = self._store.supersede(claim.item, by=by, note=_ACCEPTED, again=claim.again)
-        except InputError:
+        except InputError:  # the suggestion waits for an answer again
             self._put(replace(claim, kind=SuggestionDecision.NONE, done=True, content=""))
             raise
         self._put(replace(claim, done=True, content="", successor=successor.id))
@@ -204,6 +205,7 @@ class Corrections:
         written = replace(answer, revision=answer.revision + 1, time=time or answer.time)
         if not self._log.put_answer(written):
             logged = self._newest_answer(answer.item)
+            # Two processes may carry the same answer out: what the other one wrote is as good.
             if logged is None or logged.kind is not answer.kind or not (logged.done and answer.done):
                 raise self._not_open(answer.item, logged)
         return written

@@ -169,8 +169,8 @@ class Draft(NamedTuple):
 def drafted(item: str, statement: str) -> Draft:
     """Draft the content that the statement suggests in place of the item's, or say why there is no draft."""
     stated = statement.strip()
-    if (doubt := _why_unusable(stated)) is not None:
-        return Draft("", doubt)
+    if (unusable := _why_unusable(stated)) is not None:
+        return Draft("", unusable)
     replaced = _with_new_value(item, stated)
     # "it is 9090": nothing else is spoken of
     subject_is_open = replaced is not None and not _terms_beside_values(stated)
@@ -213,6 +213,7 @@ def _best_sentence(item: str, statement: str) -> str:
         is_old = any((value.kind, value.key) in old_values and _is_denied(value, sentence) for value in values)
         if not is_old and _why_unusable(sentence) is None:
             is_new = any((value.kind, value.key) not in old_values for value in values)
+            # A new value counts for more than all shared words.
             scored.append((_share_of_terms(item, sentence) + is_new, sentence.strip()))
     return max(scored, key=lambda pair: pair[0])[1] if scored else ""
 
@@ -277,6 +278,7 @@ def _changes(item: str, item_values: Sequence[Value], sentence: str) -> Iterator
         denied = {value.key for value in stated if value.key in keys and _is_denied(value, sentence)}
         kept = {value.key for value in stated} - denied
         new = [value for value in stated if value.key not in keys and not _is_denied(value, sentence)]
+        # Without a denial the old value is the one that the sentence does not repeat.
         old = [value for value in present if (value.key in denied if denied else value.key not in kept)]
         if len({value.key for value in old}) == len({value.key for value in new}) == 1:
             is_alone = kind in _MEASURED and not _terms_beside_values(sentence)

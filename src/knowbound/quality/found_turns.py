@@ -51,7 +51,7 @@ def turns_to_label(settings: Settings, count: int, seed: int, known: frozenset[s
         for id_, weight in drawn:
             if turn := log.get(id_):
                 sources = found.again(turn)
-                whole = join(sources, lambda _id: None).judged if sources.trace else None
+                whole = join(sources, lambda _id: None).judged if sources.trace else None  # by the trace alone
                 turns.append(to_label(turn, weight, whole))
         return turns
 
@@ -95,7 +95,7 @@ class FoundTurns:
             elif record.event == SUBAGENT_STOP and record.key and (record.session, record.key) not in ended:
                 # A sub-agent in the background: what it did belongs to a turn that has been scored already.
                 scored_turn = self._log.get(f"{record.session}/{record.key}")
-                if scored_turn and scored_turn.stop_ms is not None:
+                if scored_turn and scored_turn.stop_ms is not None:  # its own end was reported
                     again = replace(record, event=STOP, answer_sum="", answer=None, ms=scored_turn.stop_ms)
                     ended[record.session, record.key] = again
         for record in ended.values():
@@ -114,7 +114,7 @@ class FoundTurns:
         ended: list[InjectionRecord] = []
         for record in self._injections.records:
             if _begins_turn(record) and record.time >= recent_since:
-                if earlier := last_prompts.get(record.context):
+                if earlier := last_prompts.get(record.context):  # the next prompt shows that it has ended
                     ended.append(earlier)
                 last_prompts[record.context] = record
         ended += [last for last in last_prompts.values() if last.time < silent_since or last.session in closed]
@@ -157,7 +157,7 @@ class FoundTurns:
 
 
 def _ended_turn(record: EndedRecord, transcript: str) -> TraceTurn | None:
-    """The turn that a record says has ended. Of a client without ids: the last that gave its answer, or began before.
+    """Return the turn that a record says has ended: by its id, or the last with its answer, or begun before.
 
     The session may have gone on since: its last turn can be another one.
     """
@@ -167,7 +167,7 @@ def _ended_turn(record: EndedRecord, transcript: str) -> TraceTurn | None:
     for turn in _readable_turns(transcript):
         if record.answer_sum and any(answer_sum(text) == record.answer_sum for text in turn.said):
             answered = turn
-        if turn.prompt.time[:19] <= record.time[:19]:
+        if turn.prompt.time[:19] <= record.time[:19]:  # to the second
             begun = turn
     return answered or begun
 
@@ -199,7 +199,7 @@ def _readable_turns(transcript: str) -> Iterator[TraceTurn]:
 def _transcript_of(session: str) -> str:
     """Find the transcript of a client that does not report its path: the file with the session's id in its name."""
     if not session.replace("-", "").isalnum():
-        return ""
+        return ""  # it could be a pattern or a path
     for folder in default_folders(environ, Path.home()):
         for path in sorted(folder.glob(f"**/*{session}.jsonl")):
             return str(path)

@@ -94,6 +94,7 @@ def join(sources: TurnSources, stored: Callable[[str], StoredText | None]) -> Jo
     calls = trace.calls if trace else []
     injected_items = [_Item.of(item, stored, texts) for item in _delivered(injected, texts)]
     injected_ids = {item.logged.id for item in injected_items}
+    # Of an item that was pulled twice, the first pull, in the order of pulling: hence reversed, and reversed again.
     first_pulls = {item.item: item for pull in reversed(sources.pulls) for item in reversed(pull.items)}
     pulled = (item for id_, item in reversed(first_pulls.items()) if id_ not in injected_ids)
     pulled_items = [_Item.of(item, stored, texts) for item in pulled]
@@ -264,7 +265,7 @@ def _delivered(injected: InjectionRecord | None, texts: Mapping[str, str]) -> It
         return []
     if injected.arm == SHADOW:
         return injected.items
-    at_once = () if injected.delivered is False else injected.items
+    at_once = () if injected.delivered is False else injected.items  # None: killed before it could say
     found = [item for item in at_once if injected.delivered or item.item in texts]
     return found + [item for item in injected.late if injected.late_delivered or item.item in texts]
 
@@ -272,7 +273,7 @@ def _delivered(injected: InjectionRecord | None, texts: Mapping[str, str]) -> It
 def _silenced(injected: InjectionRecord) -> tuple[str, ...]:
     """The items that would have been injected, had contradictions not brought their confidence to 0."""
     if injected.floor is None or injected.ranker != RANKER:
-        return ()
+        return ()  # rows of another ranker have other fields
     pool = [FoundItem(*row) for row in injected.pool]  # type: ignore[arg-type]
     return tuple(item.id for item in relevant(pool, injected.floor, with_quality=False) if not item.quality)
 
@@ -282,7 +283,7 @@ def _items_of_others(injections: Sequence[Injection]) -> list[_Item]:
     found: dict[str, _Item] = {}
     for injection in injections:
         if not injection.source.startswith(KNOWLEDGE_SOURCES) or injection.item or is_ours(injection.content):
-            continue
+            continue  # no knowledge, or from our own store
         listed = other_items(injection)
         store = listed.store or injection.path or injection.source
         for item in listed.items or _pieces_of(injection.content):

@@ -100,7 +100,7 @@ class Queue:
                 whole = piece  # no line is so long
             if whole:
                 found, size = self._records(whole, _bytes_of(path, start + len(whole), _PIECE_BYTES))
-                self.is_waiting = not size
+                self.is_waiting = not size  # already the first record lacks its answer
                 self._last_read[path.name] = _Mark(start + size, _checksum(path, start + size))
                 return found
         return None
@@ -119,13 +119,13 @@ class Queue:
 
     def has_more(self) -> bool:
         """Report whether more is queued than `pending` gave."""
-        return self._has_line(self._marks() | self._last_read)
+        return self._has_unread_line(self._marks() | self._last_read)
 
     def is_empty(self) -> bool:
         """Report whether no whole line was queued since the last `mark_done`."""
-        return not self._has_line(self._marks())
+        return not self._has_unread_line(self._marks())
 
-    def _has_line(self, done: dict[str, _Mark]) -> bool:
+    def _has_unread_line(self, done: dict[str, _Mark]) -> bool:
         return any(_has_line(path, _unread_start(path, done)) for path in self._files())
 
     def _files(self) -> list[Path]:

@@ -67,7 +67,7 @@ class _Session(msgspec.Struct):
     """The turns of one session, and the verdicts on them: one on each piece that stays in the context."""
 
     to_judge: list[_ToJudge] = []
-    texts: dict[str, LoggedItem] = {}
+    items_by_id: dict[str, LoggedItem] = {}  # all that a verdict can be about
     turns: int = 0  # with or without items
     scored: list[ScoredVerdict] = []
     problems: list[str] = []
@@ -84,7 +84,7 @@ def score_traces(
         raise InputError("no-sessions", "No session was found there. Try: knowbound quality score PATH")
     judge = turn_judge(settings)
     collect = partial(_collect, project=project, since=since)
-    largest_first = sorted(sessions, key=lambda session: -session.size)
+    largest_first = sorted(sessions, key=lambda session: -session.size)  # else the last process may run alone
     jobs = settings.jobs or os.cpu_count() or 1
     if judge.costs:  # one process asks, so that it can say before how much, and ask several at once
         collected = list(map(collect, largest_first))
@@ -109,15 +109,16 @@ def _collect(session: SessionFiles, *, project: str, since: str) -> _Session:
     collected = _Session()
     for turn in turns_in(session):
         is_wanted = (not project or works_in(turn.project, (project,))) and (turn.prompt.time or since) >= since
-        joined = join(TurnSources(trace=turn), lambda _: None)
+        joined = join(TurnSources(trace=turn), lambda _: None)  # by the trace alone, without the store
         others = {item.id: item for item in joined.turn.other_items}
         contents = {item.id: item for item in joined.judged.items}
         in_context |= {id_: (injected, contents[id_]) for id_, injected in others.items()}
         if not is_wanted:
-            continue
+            continue  # after its injections: they stay in the context of the turns that are wanted
         by_us = (injection for injection in turn.injections if injection.item)
         ours = [LoggedItem(found.item, OURS, found.content, len(found.content)) for found in by_us]
-        collected.texts.update({item.id: item for item in ours} | {id_: item for id_, (item, _) in in_context.items()})
+        collected.items_by_id |= {item.id: item for item in ours}
+        collected.items_by_id |= {id_: item for id_, (item, _) in in_context.items()}
         items = [JudgedItem(item.id, item.content_excerpt) for item in ours] + [item for _, item in in_context.values()]
         if items:
             judged = replace(joined.judged, items=tuple(items))
@@ -127,14 +128,14 @@ def _collect(session: SessionFiles, *, project: str, since: str) -> _Session:
 
 
 def _put_verdicts(session: _Session, given: Sequence[TurnVerdicts]) -> _Session:
-    """Put the verdicts on a session into it; what stays in its context has one."""
+    """Put the verdicts on a session into it; an item that stays in its context gets one for all turns."""
     best: dict[str, ScoredVerdict] = {}
     for judged, verdicts in zip(session.to_judge, given, strict=True):
         if verdicts.problem:
             session.problems.append(verdicts.problem)
         prompt = judged.trace.prompt
         for verdict in verdicts.verdicts:
-            scored = ScoredVerdict(judged.turn.id, session.texts[verdict.item], verdict, prompt.path, prompt.line)
+            scored = ScoredVerdict(judged.turn.id, session.items_by_id[verdict.item], verdict, prompt.path, prompt.line)
             if verdict.item in judged.in_context:
                 best[verdict.item] = _better_verdict(best.get(verdict.item), scored)
             else:
@@ -147,7 +148,7 @@ def _put_verdicts(session: _Session, given: Sequence[TurnVerdicts]) -> _Session:
 def _better_verdict(earlier: ScoredVerdict | None, later: ScoredVerdict) -> ScoredVerdict:
     """A session's verdict on what stays in its context: yes where one of its turns says so.
 
-    The way back leads to the turn that said most: contradicted before used before on topic.
+    The turn and line are those of the gravest verdict: contradicted before used before on topic.
     """
     if earlier is None:
         return later

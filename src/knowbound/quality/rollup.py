@@ -92,6 +92,7 @@ def roll_up(
     for logged_day in logged_days:
         day = rolled_days.get(logged_day.date)
         if logged_day.date < oldest:
+            # The day's other turns are gone: late ones are added to its counts.
             late = [turn for turn in log.of_day(logged_day.date) if turn.scored_at > (day.newest if day else "")]
             made += [day_of(logged_day.date, late, day)] if late else []
             continue
@@ -115,19 +116,19 @@ def _days_to_write(
     rolled_days: Mapping[str, DayRollup],
     made: Iterable[DayRollup],
     turns: Mapping[str, int],
-    gamma: float,
+    gamma: float,  # weight of the newest injection in the averages
     earlier_records: Iterable[Discovery],
     records: Iterable[Discovery],
 ) -> list[DayRollup]:
     """Return the days to write: new days, and days whose averages have changed.
 
-    `turns` is the number of turns in the log, by day. Contradictions that were dismissed leave the averages, from the
-    day on which the first of them was raised; those of `before` count as known.
+    `turns` is the number of turns in the log, by day. What was dismissed since `earlier_records` leaves the averages,
+    from the day on which the first of these contradictions was raised.
     """
     dismissed_before, dismissed = _dismissed(earlier_records), _dismissed(records)
-    changed_spans = {(id_, *span) for id_, spans in dismissed_before.items() for span in spans}
-    changed_spans ^= {(id_, *span) for id_, spans in dismissed.items() for span in spans}
-    first = min((raised[:10] for _, raised, _ in changed_spans), default="9999")
+    spans_before = {(id_, *span) for id_, spans in dismissed_before.items() for span in spans}
+    changed_spans = spans_before ^ {(id_, *span) for id_, spans in dismissed.items() for span in spans}
+    first = min((raised[:10] for _, raised, _ in changed_spans), default="9999")  # later than any day
     changed = {day.date: day for day in made}
     days = {**rolled_days, **changed}
     scores: dict[str, QualityScores] = {}
@@ -140,7 +141,7 @@ def _days_to_write(
         if is_behind and is_raw:
             ranked = [turn for turn in log.of_day(date) if turn.arm != SHADOW]  # nobody could use what was not there
             day = replace(day, scores=scores_by_turns(scores, ranked, gamma, dismissed), gamma=gamma)
-        elif day.gamma is None:
+        elif day.gamma is None:  # a day of an earlier version, whose turns are gone
             day = replace(day, scores=scores_by_day(scores, day, gamma), gamma=gamma, scores_by_day=True)
         if day != rolled_days.get(date):
             written.append(day)
@@ -246,8 +247,8 @@ def discoveries(
     raised: dict[str, list[Discovery]] = {}  # by item
     closed: dict[str, list[_ClosingCall]] = {}  # by item, or by the id that another tool's store has for it
     # Of earlier rollups: a team's other machines have corrections of their own.
-    before = ((record.item, _ClosingCall(record.closed, record.closed_by)) for record in known if record.closed)
-    for item, closing_call in (*_closings_by_corrections(corrections), *_closings_by_answers(answers), *before):
+    earlier = ((record.item, _ClosingCall(record.closed, record.closed_by)) for record in known if record.closed)
+    for item, closing_call in (*_closings_by_corrections(corrections), *_closings_by_answers(answers), *earlier):
         closed.setdefault(item, []).append(closing_call)
     for turn in turns:
         for record in _contradictions_in(turn):
@@ -342,7 +343,7 @@ def _records_of_item(raised: Sequence[Discovery], closed: Sequence[_ClosingCall]
     for contradiction in sorted(raised, key=lambda contradiction: contradiction.raised):
         if current is not None and (not current.closed or current.closed > contradiction.raised):
             repeats += 1
-            judge = contradiction.judge or current.judge
+            judge = contradiction.judge or current.judge  # `max`: an earlier rollup counted turns that are gone now
             current = replace(current, contradictions=max(current.contradictions, 1 + repeats), judge=judge)
             continue
         if current is not None:

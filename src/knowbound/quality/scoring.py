@@ -91,6 +91,7 @@ def log_turns(settings: Settings, turns: Sequence[JudgedTurn], given: Sequence[T
         clock = _LogClock(max((day.newest for day in log.days()), default=""))
         for turn, verdicts in zip(turns, given, strict=True):
             raw = exported(turn, now)
+            # The log has ids of its own for the items of other systems.
             ids = {item.id: logged.id for item, logged in zip(turn.items, raw.other_items, strict=True)}
             renamed = tuple(replace(verdict, item=ids[verdict.item]) for verdict in verdicts.verdicts)
             scored = _judged(raw, replace(verdicts, verdicts=renamed), judge, clock.now())
@@ -252,7 +253,7 @@ def _judged(turn: QualityTurn, answer: TurnVerdicts, judge: str, now: str) -> Qu
 
 
 def _as_logged(turn: QualityTurn) -> JudgedTurn:
-    """Return a turn whose trace is gone for the judge, with what the log kept of it."""
+    """Return for the judge a turn whose trace is gone, with what the log kept of it."""
     return JudgedTurn(
         id=turn.id,
         prompt=turn.user_prompt,

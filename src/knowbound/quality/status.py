@@ -174,7 +174,8 @@ def _pending(records: list[Discovery], until: str, today: str) -> int:
     """Count the open warranted corrections of the window that would still count if they were made now."""
     first, last = window(until)
     oldest = day_before(today, RESOLVED_DAYS)
-    raised = (record for record in records if first <= record.raised[:10] <= last and not record.source)
+    ours = (record for record in records if not record.source)  # of our own store
+    raised = (record for record in ours if first <= record.raised[:10] <= last)
     return sum(record.closing is Closing.OPEN and record.raised[:10] > oldest for record in raised)
 
 
@@ -291,7 +292,7 @@ def to_look_at(status: ShadowStatus) -> list[ShadowChoice]:
     for choice in status.choices:
         if choice.accepted is None and choice.item not in seen_items:
             unanswered.append(choice)
-        seen_items.add(choice.item)
+        seen_items.add(choice.item)  # also of an answered choice: one answer about an item is enough
     return unanswered[: status.left]
 
 

@@ -69,7 +69,7 @@ def update_suggestions(settings: Settings, log: QualityLog, *, now: str = "") ->
     late_items = {each.item for each in unanswered if each.is_due(shown_since[each.record], now)}
     held_items = _hold_back(settings, log, waiting, late_items)
     flagged = []
-    if late_items - held_items:
+    if late_items - held_items:  # an item that is held back needs no flag
         with closing(open_knowledge_store(settings, by=_BY)) as store:
             flagged = Corrections(log, store, clock=lambda: now).flag_unanswered(shown_since)
     with closing(open_index(settings)) as index:
@@ -91,7 +91,7 @@ def show(settings: Settings, log: QualityLog, index: Index) -> None:
             id=waiting.item,
             sha=waiting.content_sha,
             content=waiting.content[:MOST_OF_A_TEXT],
-            draft="" if waiting.needs_person else waiting.draft[:MOST_OF_A_TEXT],
+            draft="" if waiting.needs_person else waiting.draft[:MOST_OF_A_TEXT],  # an agent may not accept it
             date=waiting.raised,
             session=waiting.session,
             turn=waiting.turn,

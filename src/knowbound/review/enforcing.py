@@ -100,7 +100,7 @@ def _gate_fix(rule: Rule, checkout: Checkout, settings: Settings) -> Fix | None:
 def _gate(rule: Rule, checkout: Checkout, settings: Settings) -> list[FilePatch]:
     """Return the change that makes git or the client run the required commands, or deny a forbidden program."""
     commands = [command for words in required_runs(rule) if (command := _command(words, checkout))]
-    if commands and len(commands) == len(required_runs(rule)):
+    if commands and len(commands) == len(required_runs(rule)):  # a gate for a part of them would pass for the rule
         if _HUSKY in checkout.files:
             return _husky(commands, settings)
         return _settings_patch(settings, lambda known: _with_hook(known, " && ".join(commands)))
@@ -203,7 +203,7 @@ def scoped(rule: Rule, checkout: Checkout, settings: Settings) -> FilePatch | No
     name = re.sub(r"\W+", "-", globs[0].replace("**", "")).strip("-").lower() or "files"
     path = f"{RULES_FOLDER}/{name}.md"
     if read_below(settings.root, path):
-        return None
+        return None  # the name is taken
     listed = "".join(f'  - "{glob}"\n' for glob in dict.fromkeys(globs))
     return FilePatch(path, b"", f"---\npaths:\n{listed}---\n\n{_as_bullet(rule.text)}\n".encode())
 
@@ -268,7 +268,7 @@ def earlier(rule: Rule, text: str, settings: Settings) -> FilePatch | None:
         return None
     if index < _EARLY_LINES:
         if not text:
-            return None
+            return None  # early enough, and no shorter words
         bullet = _BULLET.match(lines[index])
         after = [*lines[:index], f"{bullet[0] if bullet else ''}{text}", *lines[index + 1 :]]
     else:

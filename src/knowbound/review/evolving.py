@@ -85,10 +85,11 @@ def evolve(
     (asked,) = asker.ask(load_prompt("evolve"), [inputs], EvolvedFile, [lambda answer: _problem(text, answer.text)])
     if asked.value is None:
         return Evolved(None, f"No rewrite: {asked.problem}.")
+    # A line break at the end is often left out.
     after = asked.value.text if asked.value.text.endswith("\n") or not text.endswith("\n") else asked.value.text + "\n"
     if after == text:
         return Evolved(None, "The model leaves the file as it is.")
-    half = SampleSet(set_.path, unseen_samples, digest_of(["evolve", set_.sha256]))
+    half = SampleSet(set_.path, unseen_samples, digest_of(["evolve", set_.sha256]))  # not in the trend of the whole
     is_worse, words = _tried(path, relative, after, half, settings, executor, progress)
     if is_worse:
         refusal = f"the rewrite does worse on the {len(unseen_samples)} samples it was not made from"
@@ -161,4 +162,4 @@ def _tried(
     compared = compared_of(settings, done.evaluation)
     if compared is None or not done.evaluation.runs_complete:
         return True, "No sample has a complete trace."
-    return compared.answered.rise > 0, verdict_words(compared)
+    return compared.answered.rise > 0, verdict_words(compared)  # a rise of the samples that are not answered

@@ -67,22 +67,22 @@ def evaluations(audited: Sequence[AuditedSession], settings: Settings) -> Iterat
     """Yield every verdict: the diagnosis of a turn, its claims, and the items that were judged in it."""
     for session in audited:
         for turn in session.turns:
-            place = (turn.session, str(turn.turn), turn.time)
-            yield EvaluationEvent("knowbound.diagnosis", *place, str(turn.diagnosis), None, _text(turn.why), turn.by)
+            of_turn = (turn.session, str(turn.turn), turn.time)
+            yield EvaluationEvent("knowbound.diagnosis", *of_turn, str(turn.diagnosis), None, _text(turn.why), turn.by)
             for claim in turn.claims:
                 score, name = _SCORES.get(claim.support), f"knowbound.claim.{claim.kind}"
                 yield EvaluationEvent(
-                    name, *place, str(claim.support), score, _text(claim.why), claim.by, _text(claim.text)
+                    name, *of_turn, str(claim.support), score, _text(claim.why), claim.by, _text(claim.text)
                 )
     for logged in _logged(settings):
         for row in _verdicts(logged):
             for metric in Metric:
-                is_so, place = bool(row[metric]), (logged.session_id, logged.turn_id, logged.timestamp)
+                is_so, of_turn = bool(row[metric]), (logged.session_id, logged.turn_id, logged.timestamp)
                 # 1 is good for every metric: that an item was contradicted is bad.
                 score = float(is_so != (metric is Metric.CONTRADICTED))
                 label = "yes" if is_so else "no"
                 yield EvaluationEvent(
-                    f"knowbound.item.{metric}", *place, label, score, row["correction"], row["judge"], row["item"]
+                    f"knowbound.item.{metric}", *of_turn, label, score, row["correction"], row["judge"], row["item"]
                 )
 
 

@@ -71,7 +71,7 @@ def rejectable(id_: str, reviewed: Reviewed | None) -> Fix | None:
 
 def current(fix: Fix, settings: Settings) -> Fix:
     """Return the fix for the files as they are now. Raises InputError if its lines have changed since."""
-    if fix.lesson is not None and fix.is_written_line:
+    if fix.lesson is not None and fix.is_written_line:  # its section is made anew from all written lines
         return line_of(fix.lesson.id, settings) or fix
     patches = []
     for patch in fix.patches:
@@ -108,7 +108,7 @@ def _mark_line_written(fix: Fix, time: str, settings: Settings) -> None:
 
 def reject_fix(fix: Fix, settings: Settings) -> None:
     """Remember that a person does not want this action."""
-    if fix.lesson is not None and fix.lesson.id == fix.id:
+    if fix.lesson is not None and fix.lesson.id == fix.id:  # a repair has a lesson of another id, only to be watched
         decide(fix.lesson, LessonStatus.REJECTED, settings.home)
     with closing(Screens(settings.home)) as screens:
         screens.keep_fix(fix, FixState.REJECTED, utc_now())

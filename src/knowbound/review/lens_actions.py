@@ -53,6 +53,7 @@ def supersede_actions(settings: Settings) -> list[Proposed]:
     except KnowboundError:  # a store that does not answer; `quality corrections` says why
         return []
     first = {id_: copies[0] for id_, copies in indexed.items() if copies}
+    # An item that is text of a file is corrected in the file.
     of_files = {id_: copy.item for id_, copy in first.items() if copy.backend == FilesBackend.name}
     return [_supersede(suggestion, of_files.get(suggestion.item), settings) for suggestion in suggested]
 
@@ -83,7 +84,7 @@ def _item_patch(item: Item, draft: str, settings: Settings) -> FilePatch | None:
     """Return the change of the very text of an item; None if the file does not have it once, as it is."""
     assert item.anchor is not None
     title = item.anchor.heading.rpartition(" > ")[2]
-    heads = [f"{title}{sign}" for sign in (": ", "\n\n")] if title else []
+    heads = [f"{title}{sign}" for sign in (": ", "\n\n")] if title else []  # as items repeat their heading
     head = next((start for start in heads if item.content.startswith(start)), "")
     old, new = item.content.removeprefix(head), draft.removeprefix(head)
     before = read_below(settings.root, item.anchor.file)

@@ -108,7 +108,7 @@ class _Cost(NamedTuple):
 def _cost(names: set[str], losses: Sequence[_Loss], total: int) -> _Cost:
     """Return the work that was lost on any of the names."""
     lost = [loss for loss in losses if not loss.names.isdisjoint(names)]
-    first = {loss.example.session: loss.example for loss in reversed(lost)}
+    first = {loss.example.session: loss.example for loss in reversed(lost)}  # of each session its first loss
     calls = sum(loss.calls for loss in lost)
     tokens = [loss.tokens for loss in lost if loss.tokens is not None]
     share = calls / total if total else None
@@ -183,6 +183,7 @@ def _repair(
     title = f"{where}{others}: {first.why}"
     patches = [] if is_item else patches_of(repairable, settings)
     watch_id = lesson_id("", LessonKind.LOCATION, subject)
+    # Never written: by its names later sessions show whether the repair helped.
     watch = Lesson(id=watch_id, kind=LessonKind.LOCATION, text=title, file=where, names=sorted(names))
     fix: Fix | None = None
     if is_item and first.repair:
@@ -195,7 +196,7 @@ def _repair(
         id_, ActionKind.REPAIR, title, f"{since} It says: {said}", cost.cost, cost.evidence,
         place=first.statement.file, diff=diff_of(fix), by=first.by,
     )  # fmt: skip
-    return Proposed(action, fix, cost.cost.calls + 0.5 * cost.cost.sessions + _WRONG_LINE)
+    return Proposed(action, fix, cost.cost.calls + 0.5 * cost.cost.sessions + _WRONG_LINE)  # in calls
 
 
 def _moved_to(lessons: Iterable[Lesson], named: str) -> str:
@@ -223,7 +224,7 @@ def patches_of(wrong: Iterable[CheckedStatement], settings: Settings) -> list[Fi
     patches = []
     for path, statements in by_file.items():
         before = read_below(settings.root, path)
-        lines: list[bytes | None] = [*before.split(b"\n")]
+        lines: list[bytes | None] = [*before.split(b"\n")]  # None: taken out
         for statement in statements:
             old, new = (words.encode() for words in statement.swap or ("", ""))
             for number in range(statement.statement.line - 1, min(statement.statement.end_line, len(lines))):
@@ -268,6 +269,7 @@ def line_fix(lesson: Lesson, lessons: Iterable[Lesson], settings: Settings) -> F
 
     `lessons` are those of the project: the section of a file has the lines of all that are written.
     """
+    # Another accepted line would be written with it.
     others = [other for other in lessons if other.id != lesson.id and other.status is not LessonStatus.ACCEPTED]
     is_stale = lesson.status is LessonStatus.STALE
     own = lesson if is_stale else replace(lesson, status=LessonStatus.ACCEPTED)

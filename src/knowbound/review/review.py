@@ -107,13 +107,13 @@ def first_look(settings: Settings, filters: Filters, environ: Mapping[str, str] 
         return None
     own = claude_project(settings.root)
     newest, size = list[Path](), 0
-    for file in sorted(files, key=lambda file: (own not in file.path, -file.mtime_ns)):
+    for file in sorted(files, key=lambda file: (own not in file.path, -file.mtime_ns)):  # of this project first
         size += file.size
         if size > _FIRST_LOOK_BYTES:
             break
         newest.append(Path(file.path))
     with TemporaryDirectory(prefix="knowbound-first-look-") as folder:
-        aside = dataclasses.replace(settings, home=Path(folder), cluster_mongo_url="")
+        aside = dataclasses.replace(settings, home=Path(folder), cluster_mongo_url="")  # nothing for the team
         try:
             return _run_lenses(ReviewScope(newest, aside, filters, environ=environ))
         except InputError:  # no session of the project among them
@@ -146,7 +146,7 @@ def _run_lenses(asked: ReviewScope, progress: Progress | None = None) -> Reviewe
             paths, settings, filters, root_is_given=root_is_given, progress=progress, environ=environ, also=lenses
         )
     except InputError as error:
-        if error.slug != "no-sessions" or paths:
+        if error.slug != "no-sessions" or paths:  # the user named traces: that none is there is a mistake
             raise
         notes.append(_NO_SESSIONS)
     try:
@@ -241,7 +241,7 @@ def _watched(decided: Sequence[DecidedFix], learned: Learned | None) -> list[Les
         if decision.state is not FixState.APPLIED or decision.fix.lesson is None:
             continue
         lesson = decision.fix.lesson
-        if decision.fix.is_written_line:
+        if decision.fix.is_written_line:  # `learn` watches it already
             lesson = next((known for known in learned.lessons if known.id == lesson.id), lesson) if learned else lesson
         elif corpus is not None:
             applied = Applied(target="file", time=decision.time, place=lesson.file)

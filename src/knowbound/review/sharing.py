@@ -85,7 +85,7 @@ class _Shareable:
         query = self.name(signal.query) or self.name(spelled(signal))
         missing, path = signal.outcome is Outcome.MISSING, self.name(signal.path)
         if not name or name not in plain_name(path if missing and path else query):
-            return None
+            return None  # what may be shown does not show what was missed
         place = signal.found_at
         found = FoundPlace(self.name(place.path), place.line) if place is not None and self.name(place.path) else None
         return SharedMiss(
@@ -101,6 +101,7 @@ def _is_wordy(chunk: str) -> bool:
     if len(chunk) - letters > most_digits or _UNSPOKEN.search(chunk):
         return False
     letters_in_words = sum(map(len, _WORD.findall(chunk)))
+    # Other scripts have words that the pattern does not know, and secrets are ASCII.
     return len(chunk) <= _SHORT_CHUNK or not chunk.isascii() or letters_in_words >= _WORD_SHARE * letters
 
 
@@ -137,7 +138,7 @@ def share(
             shareable.miss(signal, numbers.setdefault(signal.session, len(numbers) + 1))
             for signal in aggregate.misses()
         )
-        is_here = project == here or (root_is_given and len(aggregates) == 1)
+        is_here = project == here or (root_is_given and len(aggregates) == 1)  # its knowledge files are the root's
         scope = ReviewScope(paths, settings, filters, root_is_given, environ) if is_here else None
         parts.append(
             SharedProject(

@@ -216,7 +216,7 @@ def read_shares(places: Iterable[str]) -> Iterator[SharedFile]:
             yield from _read_mongo(place)
         elif address := address_of(place):
             for remote in list_address(address):
-                if remote.path.endswith(".json") or remote.path == address:
+                if remote.path.endswith(".json") or remote.path == address:  # or the file itself was named
                     with open_address(remote.path) as file:
                         yield parse_shared(file.read(_MOST_BYTES + 1), remote.path)
         else:

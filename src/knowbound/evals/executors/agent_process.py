@@ -101,7 +101,7 @@ class _Process:
         """Wait for the agent; report whether it ended in time. A child is not reaped: it keeps its id until `kill`."""
         end, pause = time.monotonic() + seconds, 0.005
         while not self._has_ended:
-            self._has_ended = _try_lock(self._lock)
+            self._has_ended = _try_lock(self._lock)  # free: the wrapper that held it is gone
             left = end - time.monotonic()
             if self._has_ended or left <= 0:
                 break
@@ -111,6 +111,7 @@ class _Process:
 
     def signal(self, number: int) -> None:
         """Send a signal to the agent's process group, unless its id may now belong to another process."""
+        # A child keeps its id until it is reaped; any other process for sure while it holds the lock.
         keeps_its_id = self.child.process.returncode is None if self.child is not None else not self.wait(0)
         if keeps_its_id:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -167,7 +168,7 @@ def run_process(
         _raise_when_ending()
         process: _Process | None = None
         with folder.lock.open("ab") as lock:  # closed before we wait: then only the wrapper holds it
-            if not _try_lock(lock):
+            if not _try_lock(lock):  # an agent runs here
                 process = folder.running()
             elif folder.has_ended():
                 return folder.result()
@@ -178,7 +179,7 @@ def run_process(
                     return folder.end_of_run(None, f"it could not be started: {error}")
         if process is not None:
             ended = folder.finish(process, grace)
-            if process.child is not None or folder.has_ended():  # else another process of ours started it
+            if process.child is not None or folder.has_ended():  # else it was cut off with whoever started it: run it
                 return ended
         time.sleep(0.005)
 
@@ -225,7 +226,7 @@ class _OutputFolder:
         return None
 
     def start(self, lock: IO[bytes], env: Mapping[str, str]) -> _Process:
-        """Start the command; the lock becomes the wrapper's."""
+        """Start the command; the `sh` around it holds the lock from then on, as its standard input."""
         require_posix("Running an agent")
         for name in ("run.json", "exit", "stdout", "stderr"):
             (self._path / name).unlink(missing_ok=True)
@@ -239,7 +240,7 @@ class _OutputFolder:
             command = ["/bin/sh", "-c", _WRAPPER, *names, *self._argv]
             child = Program(command, cwd=self._task.folder, env=env, stdin=lock)
             process = _Process(self.lock, child.pid, began, child)
-            _running.add(process)
+            _running.add(process)  # within this lock, so that `end_all` misses none
         return process
 
     def finish(self, process: _Process, grace: float) -> AgentExit:
@@ -251,7 +252,7 @@ class _OutputFolder:
                 process.wait(grace)
             process.kill()
         _raise_when_ending()
-        if exceeded and self._status() is None:
+        if exceeded and self._status() is None:  # else the agent ended by itself all the same
             self._write_status(exceeded)
         return self.result()
 

@@ -130,12 +130,12 @@ class ClaudeExecutor(ClientExecutor):
         options = ["-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "default"]
         options += ["--allowedTools", ",".join(tools)]
         if self.understands("--tools"):  # allowed tools run without asking; this removes all other tools
-            kept = dict.fromkeys(tool.partition("(")[0] for tool in tools if tool != "LS")
-            options += ["--tools", ",".join(kept)]
+            names = dict.fromkeys(tool.partition("(")[0] for tool in tools if tool != "LS")  # "Bash(ls:*)" is Bash
+            options += ["--tools", ",".join(names)]
         if self.understands("--setting-sources"):  # the project's own settings are part of the knowledge base
             options += ["--setting-sources", "project"]
         if self.understands("--strict-mcp-config") and not any(tool.startswith("mcp__") for tool in tools):
-            options += ["--strict-mcp-config"]  # without the user's servers
+            options += ["--strict-mcp-config"]  # without the user's servers, unless a tool of a server is allowed
         if self.understands("--no-session-persistence"):  # a test is no session that `observe` should count
             options += ["--no-session-persistence"]
         if usd is not None and self.understands("--max-budget-usd"):
@@ -231,7 +231,7 @@ def home_for_run(output_dir: Path, user: Path, config: str) -> Iterator[Path]:
         make_file(home / "config.toml", config.encode())
         login = user / "auth.json"
         with suppress(FileExistsError):  # the home of a run that was cut off
-            if login.exists():
+            if login.exists():  # else it is in the system's keyring, or there is none
                 (home / "auth.json").symlink_to(login.resolve())  # not a copy: Codex renews what is in it
         yield home
     finally:
@@ -292,6 +292,7 @@ def program(name: str) -> str:
     """The path of an executable; a ConfigError where there is none."""
     require_posix("Running an agent")
     folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
+    # A relative folder of PATH would be one of the project: what it has must not run.
     found = shutil.which(name, path=os.pathsep.join(folders))
     if found is None:
         where = "here" if os.sep in name else "on the PATH"

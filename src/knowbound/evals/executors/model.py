@@ -128,7 +128,7 @@ class Conversation:
 
         try:
             asyncio.run(within_time())
-        except TimeoutError:
+        except TimeoutError:  # what the request that was cut off cost is unknown
             self.problem, self.ending, self.usd = f"no end within {seconds:g} seconds", RunEnding.TIMEOUT, None
         except CompletionError as error:
             self.problem, self.usd = error.problem, known_sum(self.usd, error.usd)
@@ -188,7 +188,7 @@ class Conversation:
         self.model = response.model_name or self.model
         usd = usd_of_response(response)
         self.usd, self._spent = known_sum(self.usd, usd), self._spent + (usd or 0.0)
-        before_in, before_out = (0, 0) if is_first else self.tokens
+        before_in, before_out = (0, 0) if is_first else self.tokens  # None: an earlier response did not say
         tokens_in, tokens_out = tokens_of_response(response)
         self.tokens = known_sum(before_in, tokens_in), known_sum(before_out, tokens_out)
 
@@ -280,8 +280,8 @@ class FileTools:
         if isinstance(out, str):
             return out
         lines = [line.partition("\0") for line in out.decode("utf-8", "replace").split("\n")]
-        shown = {path: self._is_shown(path) for path in {path for path, separator, _ in lines if separator}}
-        matches = [f"{path.removeprefix('./')}:{rest}" for path, _, rest in lines if shown.get(path)]
+        is_shown = {path: self._is_shown(path) for path in {path for path, separator, _ in lines if separator}}
+        matches = [f"{path.removeprefix('./')}:{rest}" for path, _, rest in lines if is_shown.get(path)]
         return _bounded(sorted(matches, key=_path_and_line), _MOST_MATCHES, "matches") if matches else _NO_MATCHES
 
     def glob(self, given: Mapping[str, object]) -> str:
@@ -303,7 +303,7 @@ class FileTools:
             return self._refusal(asked)
         relative = where.relative_to(self._root)
         ran = rg(self._root, [*arguments, "--", f"./{relative}" if relative.parts else "."], _SEARCH_SECONDS)
-        if ran.out or ran.code == 1:
+        if ran.out or ran.code == 1:  # 1: nothing matched
             return ran.out
         why = "timed out" if ran.timed_out else " ".join(ran.err.decode("utf-8", "replace").split())
         return f"Error: the search failed: {why[:300]}"
@@ -369,7 +369,7 @@ class FileTools:
         return [part for glob in globs for part in ("--glob", glob)]
 
 
-def _bounded(lines: list[str], most: int, what: str) -> str:
+def _bounded(lines: list[str], most: int, plural: str) -> str:
     """Join at most `most` lines, within the size of an answer, and say how many are left out."""
     shown, size = [], 0
     for line in lines[:most]:
@@ -378,7 +378,7 @@ def _bounded(lines: list[str], most: int, what: str) -> str:
             break
         shown.append(line)
     left = len(lines) - len(shown)
-    return "\n".join(shown) + (f"\n({left} more {what} are not shown)" if left else "")
+    return "\n".join(shown) + (f"\n({left} more {plural} are not shown)" if left else "")
 
 
 def _path_and_line(match: str) -> tuple[str, int]:

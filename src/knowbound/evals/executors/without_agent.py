@@ -84,7 +84,7 @@ class InvestigateExecutor:
     def run(self, task: Task) -> Execution:
         """Ask the knowledge of the task's folder."""
         began = time.monotonic()
-        folder = task.base or task.folder
+        folder = task.base or task.folder  # all knowledge, also where the sample works in a folder of it
         usd_before = self._asker.usage.usd if self._asker else 0.0
         question = redact(task.question or task.prompt)
         found = investigate(
@@ -119,10 +119,10 @@ def quoted_passages(found: Investigation, folder: Path) -> list[QuotedPassage]:
     for place in places[:_MOST_PASSAGES]:
         passage = passage_at(folder, place.path, max(1, place.line))
         lines = (read_text(folder, place.path, _MOST_FILE_BYTES) or "").split("\n")
-        first, last = (passage.first, passage.last) if passage else (max(1, place.line), max(1, place.line))
+        first, last = (passage.first, passage.last) if passage else (max(1, place.line), max(1, place.line))  # one line
         text = "\n".join(lines[first - 1 : last]).strip()
         if len(text) > _QUOTE_CHARACTERS:
-            first, text = place.line, "\n".join(lines[place.line - 1 : place.line + 9])[:_QUOTE_CHARACTERS]
+            first, text = place.line, "\n".join(lines[place.line - 1 : place.line + 9])[:_QUOTE_CHARACTERS]  # ten lines
         heading = " › ".join(part for part in (passage.above, passage.name) if part) if passage else ""
         quoted.append(QuotedPassage(place.path, first, heading, text))
     return quoted
@@ -150,16 +150,17 @@ def _quoted(text: str) -> str:
 
 
 def _trace(task: Task, found: Investigation, passages: list[QuotedPassage], answer: str) -> dict[str, object]:
-    """The conversation that an agent with Search and Read would have left."""
+    """Return the conversation of an agent with Search and Read; a probable place is read after the search missed."""
     base = task.base or task.folder
     messages: list[dict[str, object]] = [{"role": "user", "content": task.prompt}]
     searched = {"query": " ".join(found.terms) or found.question}
-    hits, read = _NO_MATCHES, passages[:1] if found.probable is not None else []
+    hits, opened = _NO_MATCHES, passages[:1] if found.probable is not None else []
     if found.outcome == SUCCESS:
         hits = "\n".join(f"{base / passage.path}:{passage.line}: {passage.heading}" for passage in passages)
-        read = passages
+        opened = passages
     messages += _call_pair("search", "Search", searched, hits)
-    for number, passage in enumerate(read, 1):
+    for number, passage in enumerate(opened, 1):
+        # A result is never empty: that would look like a missing file.
         text = passage.text or (passage.heading if found.outcome == SUCCESS else passage.path)
         messages += _call_pair(f"read-{number}", "Read", {"file_path": str(base / passage.path)}, text)
     messages.append({"role": "assistant", "content": answer})
@@ -271,7 +272,7 @@ def recorded(jobs: Iterable[Job], runs: dict[str, SampleRun]) -> list[RecordedRu
     for job in jobs:
         run = runs[job.name]
         if run.was_left:
-            continue
+            continue  # the budget was spent before it began
         path = Path(run.trace)
         text = ""
         if run.trace and path.is_file() and path.stat().st_size <= _LARGEST_TRACE:

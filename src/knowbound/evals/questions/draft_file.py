@@ -268,7 +268,7 @@ def first_samples(settings: Settings, found: Surroundings, asker: Asker | None) 
         return list(drafts_by_model(knowledge, found.knowledge, (), (), asker, _QUESTIONS).drafts)
     by_file: dict[str, list[SampleDraft]] = {}
     for draft in draft_samples((), knowledge, found.knowledge, most=_QUESTIONS_OF_FILE).drafts:
-        if draft.mentions:
+        if draft.mentions:  # else nothing shows whether an answer is right
             by_file.setdefault(draft.covers, []).append(draft)
     return list(_answered(in_turn(by_file.values()), settings, found))
 

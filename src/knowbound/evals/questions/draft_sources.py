@@ -76,6 +76,7 @@ def drafts_of(settings: Settings, samples: Path | None, asker: Asker | None = No
         findings = observed.findings(key for key in keys if session_of(key) in sessions)
         gaps, uncovered = list(gaps_of_topics(report.topics, findings, settings.root)), set(report.coverage.uncovered)
     if evaluation:
+        # What no sample reached needs a sample, also where sessions reached it.
         gaps, uncovered = gaps + gaps_of_evaluation(evaluation), set(evaluation.coverage.uncovered)
     existing = [sample.prompt for sample in load_samples(samples, settings.root).samples] if samples else []
     decided = decisions(settings.home)
@@ -144,7 +145,7 @@ def decide(home: Path, *, accepted: Iterable[str] = (), rejected: Iterable[str] 
     """Remember which proposals a person accepted or rejected."""
     stored = decisions(home)
     stored.accepted = sorted({*stored.accepted, *accepted})
-    stored.rejected = sorted({*stored.rejected, *rejected} - set(stored.accepted))
+    stored.rejected = sorted({*stored.rejected, *rejected} - set(stored.accepted))  # it is in the test set
     make_folder(home)
     with replacing(home / _DECISIONS_FILE, private=True) as file:
         file.write(msgspec.json.format(msgspec.json.encode(stored), indent=2) + b"\n")
@@ -166,7 +167,7 @@ _RELATIVE = re.compile(r"[\w.@+-]+(?:/[\w.@+()\[\]-]+)*")
 
 def gap_of_topic(topic: Topic, prompt: str = "", project: SourceTree | None = None) -> Gap:
     """A topic, by the first of its names that has an answer; one of words only has its sentence as its title."""
-    is_doubt = topic.title == topic.said
+    is_doubt = topic.title == topic.said  # a topic without a name has the agent's sentence as its title
     names = [topic.title] if is_doubt else topic.title.split(", ")
     answered = ((name, known_answers(name, topic, project)) for name in names)
     wanted, answers = next(((name, paths) for name, paths in answered if paths), (names[0], ()))
@@ -237,6 +238,7 @@ def known_answers(wanted: str, topic: Topic, project: SourceTree | None = None) 
     local = [definition for definition in definitions if definition.is_indented and definition.kind == "variable"]
     paths = [definition.path for definition in definitions if definition not in local]
     if not paths and not (project and is_in_code(wanted)):
+        # `count` adds up answers, and may have a session twice: a topic of one session never has two that agree.
         agreed = [path for path, count in sessions.items() if min(count, topic.sessions) > 1]
         paths = agreed or [path for path in sessions if plain_name(_stem(path)) == plain_name(wanted)]
     in_code = is_in_code(wanted)  # a document may be the place of a subject, not of a name in code

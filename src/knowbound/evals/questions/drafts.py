@@ -262,7 +262,7 @@ def _clause(pattern: re.Pattern[str], sentence: str) -> str:
 
 
 def _by_name(wanted: str, answers: Collection[str]) -> str:
-    """Make a question from the name alone: a subject, a name in code, or a file in another place."""
+    """Make a question from the name alone: what is written about it, or where it is if `answers` have paths."""
     if CHINESE.search(wanted):
         words = re.findall(r"[\u4e00-\u9fff]{2,}", wanted)
         return f"{words[0]}是什么？" if words else ""
@@ -271,6 +271,7 @@ def _by_name(wanted: str, answers: Collection[str]) -> str:
         stem, _, ending = name.rpartition(".")
         if any(answer.rpartition("/")[2] == name for answer in answers):
             return f"Where is `{name}`?" if "*" not in name and specific_words(stem or name) else ""
+        # What was found under another name is no subject that is missing.
         return _of_subject(stem) if ending.lower() in DOCUMENTS and not answers else ""
     for part in re.split(r"\\?\||\s·\s", wanted):
         name = _KEYWORDS.sub("", _REGEX.sub(" ", part).strip().strip(".:=-_/()\"'").strip())
@@ -342,6 +343,6 @@ class Gap(msgspec.Struct, frozen=True):
         """Return the user's task in that turn; "" if another agent may not see it, or it is unclear by itself."""
         task = " ".join(self.prompt.split())
         if len(task) > _MOST_CONTEXT or REDACTED in task or redact(task) != task or task.startswith("<"):
-            return ""
+            return ""  # "<": a message of the client, not of the user
         is_clear = len(task.split()) >= _LEAST_CONTEXT and not _POINTS_BACK.search(task)
         return f"Asked while working on: {task}" if is_clear and not gives_orders(task) else ""

@@ -97,7 +97,7 @@ def drafts_by_model(
     existing: Iterable[str],
     asker: Asker,
     count: int,
-    decided: Mapping[str, str] | None = None,
+    decided: Mapping[str, str] | None = None,  # id of an earlier draft → "accepted" or "rejected"
 ) -> Drafts:
     """Return at most `count` samples that the model writes; `preferred` are paths of files to be asked about first."""
     existing_prompts = list(existing)
@@ -106,12 +106,12 @@ def drafts_by_model(
     known = sendable("\n".join(existing_prompts[:_MOST_EXISTING])) or "(none)"
     how_many = str(min(_QUESTIONS_OF_CALL, max(1, count)))
     inputs = [{**_call_texts(*call), "known": known, "how_many": how_many} for call in calls]
-    texts = [text for page in knowledge.pages for text in _parts_of(page)]
+    page_parts = [part for page in knowledge.pages for part in _parts_of(page)]
     results = asker.ask(load_prompt("drafts"), inputs, DraftAnswer)
     proposed = [
         draft
         for (sections, shown_gaps), result in zip(calls, results, strict=True)
-        for draft in _drafts(result, sections, shown_gaps, asker.judge, texts)
+        for draft in _drafts(result, sections, shown_gaps, asker.judge, page_parts)
     ]
     fresh = sifted(proposed, existing_prompts, decided or {})
     checked = list(zip(fresh.drafts, _faults(fresh.drafts, asker), strict=True))
@@ -133,13 +133,13 @@ def _calls(
     knowledge: KnowledgeText, preferred: frozenset[str], gaps: Sequence[Gap], count: int
 ) -> Iterator[tuple[list[_Section], list[Gap]]]:
     """Yield what each question is about: gaps with the sections nearest to them, then sections of files in turn."""
-    pages = [page for page in knowledge.pages if not page.is_index or len(knowledge.pages) == 1]
+    pages = [page for page in knowledge.pages if not page.is_index or len(knowledge.pages) == 1]  # an index only links
     sections = {page.path: list(_sections_of(page)) for page in pages}
     if gaps:
         every = [section for of_page in sections.values() for section in of_page]
         stems = [content_stems(f"{gap.wanted} {gap.doubt} {gap.said}") for gap in gaps]
         ranked = sorted(every, key=lambda section: -sum(len(stem & content_stems(section.text)) for stem in stems))
-        yield ranked[: 2 * _SECTIONS_OF_CALL], list(gaps)
+        yield ranked[: 2 * _SECTIONS_OF_CALL], list(gaps)  # more than usual: rules only guess which section answers
     order = sorted(sections, key=lambda path: (path not in preferred, digest_of([path])))
     ordered = in_turn(sections[path] for path in order)
     proposals = math.ceil(count * 8 / 5)  # eight for every five that are wanted: some are dropped
@@ -173,18 +173,22 @@ def _parts_of(page: KnowledgePage) -> Iterator[str]:
 
 
 def _drafts(
-    asked: AskResult[DraftAnswer], sections: Sequence[_Section], gaps: Sequence[Gap], judge: str, texts: Sequence[str]
+    asked: AskResult[DraftAnswer],
+    sections: Sequence[_Section],
+    gaps: Sequence[Gap],
+    judge: str,
+    page_parts: Sequence[str],
 ) -> Iterator[SampleDraft | NotDrafted]:
-    """Yield the samples of one call; `texts` are the parts of all pages, which show how common a word is."""
+    """Yield the samples of one call; `page_parts` are those of all pages, which show how common a word is."""
     if asked.value is None:
         yield NotDrafted(f"{len(sections)} sections", asked.problem)
         return
-    gap_by_name = {f"w{number}": gap for number, gap in enumerate(gaps, 1)}
+    gap_by_label = {f"w{number}": gap for number, gap in enumerate(gaps, 1)}
     for sample in asked.value.samples:
         section = sections[sample.section - 1] if 1 <= sample.section <= len(sections) else None
-        yield _verified_draft(sample, section, gap_by_name.get(sample.wanted), judge, texts)
+        yield _verified_draft(sample, section, gap_by_label.get(sample.wanted), judge, page_parts)
     for unanswerable in asked.value.unanswerable:
-        if (gap := gap_by_name.get(unanswerable.wanted)) is not None:
+        if (gap := gap_by_label.get(unanswerable.wanted)) is not None:
             question = " ".join(unanswerable.question.split())
             yield SampleDraft(
                 id=draft_id("gap", question),
@@ -196,13 +200,13 @@ def _drafts(
 
 
 def _verified_draft(
-    sample: DraftedSample, section: _Section | None, gap: Gap | None, judge: str, texts: Sequence[str]
+    sample: DraftedSample, section: _Section | None, gap: Gap | None, judge: str, page_parts: Sequence[str]
 ) -> SampleDraft | NotDrafted:
     """Return the draft, if its quotation, expected words and answers hold; else why it is dropped."""
     question = " ".join(sample.question.split())
     if section is None or not is_quoted(sample.quote, [section.text]):
         return NotDrafted(question, "its quotation is not in the section")
-    if not (expected := _expected(sample, question, texts)):
+    if not (expected := _expected(sample, question, page_parts)):
         return NotDrafted(question, _UNCHECKED)
     if unshown := _unshown(sample, f"{question} {section.path} {section.heading} {sample.quote}"):
         return NotDrafted(question, f"the quotation does not show {unshown}")
@@ -225,7 +229,7 @@ def _verified_draft(
     return NotDrafted(question, fault) if fault else draft
 
 
-def _expected(sample: DraftedSample, question: str, texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+def _expected(sample: DraftedSample, question: str, page_parts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """Return the words of a right answer; none if the first of a group is in the question or right by chance."""
     groups = [[" ".join(text.split()) for text in group if text.strip()] for group in sample.expected]
     for words in groups:
@@ -242,8 +246,8 @@ def _expected(sample: DraftedSample, question: str, texts: Sequence[str]) -> tup
         unasked = [word for word in words if _normalised(word) and _normalised(word) not in question.lower()]
         kept.append(tuple(unasked[:_MOST_SPELLINGS]))
     # A word of so many sections may be in a wrong answer or a refusal by chance.
-    most = max(_COMMON_LEAST, _COMMON_SHARE * len(texts))
-    is_common = any(sum(_normalised(word) in text for text in texts) > most for words in kept for word in words)
+    most = max(_COMMON_LEAST, _COMMON_SHARE * len(page_parts))
+    is_common = any(sum(_normalised(word) in part for part in page_parts) > most for words in kept for word in words)
     return () if is_common else tuple(kept)
 
 

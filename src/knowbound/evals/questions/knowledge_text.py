@@ -182,7 +182,7 @@ def question_of_heading(heading: str, above: Sequence[str] = ()) -> str:
         return f"关于“{name}”，文档怎么说？"
     subject = name if name.startswith("`") or '"' in name else f'"{name}"'
     parents = [parent for parent in map(plain_heading, above) if parent.lower() not in _GENERIC]
-    context = f" ({parents[-1]})" if parents and " " not in name else ""
+    context = f" ({parents[-1]})" if parents and " " not in name else ""  # one word alone could be anything
     return f"What is written about {subject}{context}?"
 
 
@@ -267,7 +267,7 @@ class Duplicates:
     """The questions so far, to find out whether a new one asks the same."""
 
     def __init__(self) -> None:
-        self._questions: list[tuple[str, frozenset[str], bytes, str]] = []
+        self._questions: list[tuple[str, frozenset[str], bytes, str]] = []  # question word, stems, embedding, text
         self._with_stem: dict[str, list[int]] = defaultdict(list)  # only questions that share a word can be the same
 
     def add(self, question: str) -> None:

@@ -179,7 +179,7 @@ def proposed_by_model(
             line=1 if proposed.file in paths else 0,
             provenance=asker.judge,
         )
-        for proposed in asked.value.questions[: 4 * count]
+        for proposed in asked.value.questions[: 4 * count]  # so many, whatever the model lists: some are dropped
     ]
     return questions, "", asked.usd
 
@@ -280,10 +280,10 @@ def _shown_part(parts: Iterable[str]) -> str:
 def nearest_passages(question: str, passages: Sequence[tuple[str, bytes]]) -> list[str]:
     """Return the passages that share most words with a question, then those nearest in meaning."""
     stems, vector = content_stems(question), question_vector(question)
-    ranked = sorted(
+    by_words = sorted(
         passages,
         key=lambda passage: (-len(stems & content_stems(passage[0])), -similarity(vector, passage[1]), passage[0]),
     )
     by_meaning = sorted(passages, key=lambda passage: (-similarity(vector, passage[1]), passage[0]))
-    chosen = dict.fromkeys(text for text, _ in (*ranked[:_BY_WORDS], *by_meaning[:_BY_MEANING]))
+    chosen = dict.fromkeys(text for text, _ in (*by_words[:_BY_WORDS], *by_meaning[:_BY_MEANING]))
     return [sendable(text)[:_PASSAGE_CHARACTERS] for text in chosen]

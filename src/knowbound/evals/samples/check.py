@@ -64,7 +64,7 @@ def id_of(sample: SourceNode) -> str:
     """The sample's id as far as it can be read, for messages; "" where it has none."""
     for key in ("sample_id", "sampleId"):
         given = sample.members.get(key)
-        if given is not None and given.value is not None and not given.depth:
+        if given is not None and given.value is not None and not given.depth:  # no list, no object
             return given.written or str(given.value)
     return ""
 
@@ -77,7 +77,7 @@ def _validator() -> jsonschema_rs.Draft202012Validator:
 
 
 def _schema_issues(root: SourceNode) -> Iterable[Issue]:
-    """One issue per value: the last of a general error, one of the assertion's type, and a value of the wrong type."""
+    """Return the violations of the schema, one for each value."""
     if _validator().is_valid(root.value):
         return ()
     errors = [
@@ -103,7 +103,7 @@ def _issues_of_error(location: list[str], path: ValuePath, root: SourceNode) -> 
     shape: Any = SCHEMA
     for step in location[:-1]:
         shape = shape[int(step)] if isinstance(shape, list) else shape[step]
-    if "errorMessage" in shape and keyword != "type":
+    if "errorMessage" in shape and keyword != "type":  # a wrong type is named whatever the schema says of the value
         yield Issue(path, node.line, f"{_name(path)} {shape['errorMessage']}")
     elif keyword in ("additionalProperties", "required"):
         yield from _field_issues(node, path, shape, by_type="allOf" in location)
@@ -204,7 +204,7 @@ def _repeated_keys(node: SourceNode, path: ValuePath) -> Iterator[Issue]:
     for key, line in node.repeated:
         yield Issue((*path, key), line, f"the key {key!r} is repeated, first in line {node.key_lines[key]}")
     for step, member in node.members.items():
-        if member.depth:
+        if member.depth:  # a list or an object
             yield from _repeated_keys(member, (*path, step))
 
 

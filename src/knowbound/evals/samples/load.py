@@ -31,7 +31,7 @@ def decoded(given: dict[str, Any], file: str, line: int) -> EvalSample:
     """The value of a sample in any version of the format."""
     sample = _from_v3(given) if "sampleId" in given else given
     changed = {
-        "rubric": _criteria(sample.get("dimensions") or sample.get("rubric", "")),
+        "rubric": _criteria(sample.get("dimensions") or sample.get("rubric", "")),  # dimensions replace a plain rubric
         "assertions": [_current_assertion(assertion) for assertion in sample.get("assertions", [])],
         "mocks": len(sample.get("mocks", [])),
         "file": file,
@@ -207,7 +207,7 @@ def _repeated_ids(root: SourceNode, file: str, ids: dict[str, str]) -> Iterator[
 
 def _sha256(path: Path, contents: dict[Path, bytes]) -> str:
     """Hash a samples file by its content, as sha256sum does; a folder by the names and contents of its files."""
-    if path not in contents:
+    if path not in contents:  # a folder
         parts = (f"{file.name}\0{len(content)}\0".encode() + content for file, content in contents.items())
         return hashlib.sha256(b"".join(parts)).hexdigest()
     return hashlib.sha256(contents[path]).hexdigest()

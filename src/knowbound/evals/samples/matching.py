@@ -119,7 +119,7 @@ def _translated(pattern: str, flags: str) -> str:
 
 
 def _part(found: re.Match[str], signs: dict[str, str], has_unicode: bool) -> str:
-    if found["closed"] is not None:
+    if found["closed"] is not None:  # a class [...]
         return _class(found, has_unicode)
     if found["plain"]:
         return signs.get(found["plain"], found["plain"])
@@ -159,7 +159,7 @@ def _escaped(found: re.Match[str], meanings: dict[str, str], has_unicode: bool) 
 
 def _coded(code: str) -> str:
     """A character by its number."""
-    number = ord(code[1].upper()) - 64 if code[0] == "c" else int(code.strip("xu{}"), 16)
+    number = ord(code[1].upper()) - 64 if code[0] == "c" else int(code.strip("xu{}"), 16)  # \cA is 1
     if number > 0x10FFFF:
         raise ValueError(f"there is no character \\{code}")
     return f"\\U{number:08x}"

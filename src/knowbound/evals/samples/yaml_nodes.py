@@ -94,7 +94,7 @@ class _Composer:
         """Return a list, an object or a scalar; a plain scalar is what it means, a quoted one is text."""
         if isinstance(event, yaml.ScalarEvent):
             text = checked_text(self._text(event), line)
-            if not event.implicit[0] or event.tag == f"{_TAG}str":
+            if not event.implicit[0] or event.tag == f"{_TAG}str":  # in quotes, or tagged as text
                 return SourceNode(text, line)
             return SourceNode(_scalar_value(text), line, written=text)
         if depth >= MOST_DEPTH:
@@ -115,7 +115,7 @@ class _Composer:
                 raise UnreadableError(key_line, "a key must be a word")
             key = checked_text(self._text(event), key_line)
             member = self._node(next(self.events), depth + 1)
-            if key == "<<" and event.implicit[0]:
+            if key == "<<" and event.implicit[0]:  # in quotes it is an ordinary key
                 merged += _merged(member, key_line)
             else:
                 node.put(key, key_line, member)

@@ -146,6 +146,7 @@ def _reverting(is_tripped: bool | None) -> CriterionState:
 def _change(facts: LegFacts, metric: QualityMetric, limit: float, looks: int = 1) -> _Decided:
     """Return the change of a metric since the days before the leg, on the backend that the leg ranks, undecided."""
     now = facts.leg_now.get(metric, Rate())
+    # `looks`: how often the question is asked; the interval allows for as many.
     change = unpaired_difference(facts.leg_before.get(metric, Rate()), now, looks)
     if change is None:
         return _Decided(CriterionState.UNKNOWN, limit=limit)
@@ -188,7 +189,7 @@ def _judge(facts: LegFacts) -> _Decided:
     known = [count for count in labels_missing if count is not None]
     return met._replace(
         state=CriterionState.NOT_YET if gates else CriterionState.UNKNOWN,
-        more=max(known) if len(known) == len(labels_missing) else None,
+        more=max(known) if len(known) == len(labels_missing) else None,  # None: for one metric nobody can say
         metrics=tuple(map(str, waiting)),
     )
 
@@ -246,18 +247,21 @@ def is_too_slow(durations: Durations, limit: int) -> bool | None:
 
 
 def _agreement_kill(facts: LegFacts) -> _Decided:
+    """Trips if the judge agrees too little with people on a metric."""
     killed = [metric for metric, measured in facts.measured.items() if measured.gate.state is GateState.KILLED]
     state = _reverting(bool(killed) if facts.measured else None)
     return _Decided(state, _agreement(facts), KILL_AGREEMENT, n=facts.labelled, metrics=tuple(map(str, killed)))
 
 
 def _on_topic_drop(facts: LegFacts) -> _Decided:
+    """Trips if fewer items are certainly on topic than before the leg."""
     change = _change(facts, QualityMetric.ON_TOPIC, 0.0, _LOOKS)
     state = _reverting(None if change.high is None else change.high < 0)
     return change._replace(state=state, n=facts.leg_now.get(QualityMetric.ON_TOPIC, Rate()).n)
 
 
 def _false_demotions(facts: LegFacts) -> _Decided:
+    """Trips if certainly too many items that were ranked lower had to be ranked higher again."""
     rate = facts.demotions
     low = least_share(rate.k, rate.n, _LOOKS) if rate.n else None
     _, high = rate.interval or (None, None)
@@ -268,7 +272,7 @@ def _false_demotions(facts: LegFacts) -> _Decided:
 
 def _regression(facts: LegFacts) -> _Decided:
     """Trips if a metric is certainly worse than in the days before the leg, over all backends."""
-    looks = _LOOKS * len(ITEM_METRICS)
+    looks = _LOOKS * len(ITEM_METRICS)  # each metric is one more chance to be wrong
     changes = {
         metric: unpaired_difference(facts.before.get(metric, Rate()), facts.now.get(metric, Rate()), looks)
         for metric in ITEM_METRICS

@@ -147,7 +147,7 @@ class Rollout:
         week = sum_of_days(self._days, first, self._today)
         judge = configured_worth(self._settings, week.judges, utc_now())
         baseline = self.state.baselines.get(self.leg.number) or Baseline("", "")
-        backends = self.leg.backends if baseline.of_backend else ()
+        backends = self.leg.backends if baseline.of_backend else ()  # compared as the baseline was taken
         in_leg = [day for day in self._days if first_whole_day <= day.date <= self._today and day.turns]
         ranked_lately = (is_too_slow(day.rank_ms, RANKING_LIMIT_MS) for day in in_leg if day.date >= first)
         slow_days = [is_slow for is_slow in ranked_lately if is_slow is not None]  # None: too few runs
@@ -188,10 +188,11 @@ class Rollout:
         self._apply()
         return event
 
-    def move(self, number: int, kind: EventKind, by: str, tripped: Sequence[CriterionName] = ()) -> RolloutEvent:
-        """Begin another leg, and have items and hooks follow."""
+    def move(self, number: int, kind: EventKind, by: str, criteria: Sequence[CriterionName] = ()) -> RolloutEvent:
+        """Begin another leg, and have items and hooks follow; `criteria` reverted the old one, or are still missing."""
         before = self.leg.number
-        event = RolloutEvent(utc_now(), kind, before, number, by, tuple(tripped))
+        event = RolloutEvent(utc_now(), kind, before, number, by, tuple(criteria))
+        # A leg that begins again later gets a new baseline.
         baselines = {leg: baseline for leg, baseline in self.state.baselines.items() if leg <= number}
         if number > before:
             first, last = window(day_before(self._today))
@@ -201,7 +202,7 @@ class Rollout:
             replace(
                 self.state,
                 leg=number,
-                since=f"{self._today}{event.time[10:]}",
+                since=f"{self._today}{event.time[10:]}",  # the day of the rollup, which may be given
                 plan=plan_of(self.legs),
                 baselines=baselines,
                 exploration=self.state.exploration and number > 0,

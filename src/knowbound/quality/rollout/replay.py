@@ -81,12 +81,13 @@ def _confidences_to_write(
             is_about_wording = is_version_of(score.sha, item.content_sha)
         else:  # days of an earlier version do not know which wording they are about
             is_about_wording = score.last[:10] > last_rewordings.get(item.id, "")[:10]
-        is_measured = item.is_served and is_about_wording and score.factor(weights) != 1.0
+        is_measured = item.is_served and is_about_wording and score.factor(weights) != 1.0  # 1: nothing to change
         # An item that contradictions silenced stays so in a reverted leg, until a person corrects or dismisses it.
         is_silenced = effective_of(item) == 0.0 and score.factor(weights) == 0.0
         is_ranked = is_measured and (entry.backend in backends or is_silenced)
         value = effective_confidence(item.confidence, score, weights) if is_ranked else None
-        if (value is not None or effective_of(item) is not None) and with_effective(item, value) is not item:
+        has_any = value is not None or effective_of(item) is not None
+        if has_any and with_effective(item, value) is not item:  # the same item: it has this value already
             wanted[entry.backend, item.id] = value
     return wanted
 
@@ -129,6 +130,7 @@ def logged_pools(
             if record.source in CONTEXT_IS_GONE:
                 items_in_context.clear()
             continue
+        # A client that gives turns no ids is logged under the id of the record.
         turn = turns.get((record.session, record.turn_key)) or turns.get((record.session, record.id))
         verdicts = {item.id: item.verdict for item in turn.injected_items if item.verdict} if turn else {}
         # An item that is chosen at once was not ranked.
@@ -153,7 +155,7 @@ def compare_rankings(
     pairs: dict[Metric, list[TurnPair]] = {metric: [] for metric in Metric}
     for pool, scores in _pools_with_earlier_scores(pools, days):
         verdicts = [_first_verdicts(pool, ranking, scores, k, weights) for ranking in (before, after)]
-        if all(verdicts):
+        if all(verdicts):  # both rankings begin with something that was judged
             for metric in Metric:
                 answers = [tuple(verdict.says(metric) for verdict in of_ranking) for of_ranking in verdicts]
                 pairs[metric].append(TurnPair(pool.session, answers[0], answers[1]))
@@ -186,9 +188,9 @@ def _first_verdicts(
     items = [FoundItem(*row) for row in pool.rows]  # type: ignore[arg-type]
     for item in items:
         item_scores = scores.get(item.id, QualityScores())
-        is_measured = item.backend in ranking.backends and (
-            not item_scores.sha or item_scores.sha[:16] == item.content_sha
-        )
+        # Days of an earlier version have no sha; a logged candidate has 16 digits of it.
+        is_about_wording = item_scores.sha[:16] in ("", item.content_sha)
+        is_measured = item.backend in ranking.backends and is_about_wording
         item.quality = item_scores.factor(weights) if is_measured else 1.0
     ranked = relevant(rank(items, len(items), with_quality=True), ranking.floor, with_quality=True)
     return [pool.verdicts[item.id] for item in ranked[:k] if item.id in pool.verdicts]

@@ -68,7 +68,8 @@ def _seeds() -> dict[str, list[bytes]]:
         known = recognise(read_head(file))
         assert known, f"no reader knows {file}"
         found[known[0].name].append(file.read_bytes())
-    assert all(found.values()), "a reader has no recording"
+    without = [name for name, seeds in found.items() if not seeds]
+    assert not without, f"no recording of {', '.join(without)}: put one below {_RECORDINGS}"
     return found
 
 

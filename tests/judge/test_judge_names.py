@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from knowbound.config import TAKEN_OUT, load
 from knowbound.distribution import extra_command
 from knowbound.errors import ConfigError
-from knowbound.judge.names import FORMS, JudgeName, Provider, parse_name
+from knowbound.judge.models.completion import SERVERS
+from knowbound.judge.names import FORMS, PROVIDERS, JudgeName, Provider, parse_name
 from knowbound.judge.registry import check_judge, hedging_judge_version, judges
 from tests.conftest import write_user_config
 from tests.judges import hedging_judge_named
@@ -220,3 +221,8 @@ def test_a_setting_that_was_taken_out_says_what_counts_instead(tmp_path: Path, k
         load(tmp_path, {f"KNOWBOUND_{key.replace('.', '_').upper()}": "1"})
     with pytest.raises(ConfigError, match=re.escape(f"{key} {said}")):
         load(_config(tmp_path, f"{key} = 1\n"), {})
+
+
+def test_every_provider_has_its_form_and_every_api_its_server() -> None:
+    assert set(PROVIDERS) == set(Provider)
+    assert {provider for provider, form in PROVIDERS.items() if form.is_api} == set(SERVERS)

@@ -50,14 +50,15 @@ class ProviderForm(NamedTuple):
     form: str
     needs: str
     sends_to: str = ""  # "": nobody, or `choice.provider_of` looks at the name
+    is_api: bool = False  # asked over an API, which needs the extra `llm`
 
 
 PROVIDERS = {
     Provider.RULES: ProviderForm(RULES, "nothing; it cannot score rubrics"),
-    Provider.ANTHROPIC: ProviderForm("anthropic:MODEL", "the extra llm, ANTHROPIC_API_KEY", "anthropic"),
-    Provider.OPENAI: ProviderForm("openai:MODEL", "the extra llm, OPENAI_API_KEY", "openai"),
+    Provider.ANTHROPIC: ProviderForm("anthropic:MODEL", "the extra llm, ANTHROPIC_API_KEY", "anthropic", is_api=True),
+    Provider.OPENAI: ProviderForm("openai:MODEL", "the extra llm, OPENAI_API_KEY", "openai", is_api=True),
     Provider.URL: ProviderForm(
-        "http://HOST/v1#MODEL", "the extra llm, KNOWBOUND_JUDGE_API_KEY where the server wants one"
+        "http://HOST/v1#MODEL", "the extra llm, KNOWBOUND_JUDGE_API_KEY where the server wants one", is_api=True
     ),
     Provider.CLAUDE_CLI: ProviderForm("claude-cli:MODEL", "claude, logged in", "anthropic"),
     Provider.CODEX_CLI: ProviderForm("codex-cli:MODEL", "codex, logged in", "openai"),
@@ -91,7 +92,7 @@ class JudgeName(msgspec.Struct, frozen=True):
     @property
     def uses_api(self) -> bool:
         """True if the judge is asked over an API, which needs the extra `llm`."""
-        return self.provider in (Provider.ANTHROPIC, Provider.OPENAI, Provider.URL)
+        return PROVIDERS[self.provider].is_api
 
     @property
     def costs(self) -> bool:

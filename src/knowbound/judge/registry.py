@@ -265,6 +265,8 @@ def completer(name: JudgeName, *, is_quick: bool = False) -> Completer:
 
         plugin: Completer = load_plugin("judges", name.plugin)(name.model)
         return plugin
+    if name.provider is not Provider.COMMAND:
+        raise ValueError(f"no model answers under the name {name.text}")
     from knowbound.judge.models.completion import CommandLineModel  # noqa: PLC0415
 
     return CommandLineModel(name)

@@ -171,6 +171,8 @@ def _model(judge: JudgeName, client: httpx2.AsyncClient) -> Model:
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415
 
     key = os.environ.get(KEYS[judge.provider]) or None
+    if key is None and judge.provider is not Provider.URL:  # a service refuses it, after it has got the text
+        raise CompletionError(f"{KEYS[judge.provider]} is not set", hopeless=True)
     provider = OpenAICompatibleProvider("server", base_url=address_of(judge), api_key=key, http_client=client)
     return OpenAIChatModel(judge.model, provider=provider, settings=ModelSettings(max_retries=0))
 

@@ -265,7 +265,7 @@ def completer(name: JudgeName, *, is_quick: bool = False) -> Completer:
 
         plugin: Completer = load_plugin("judges", name.plugin)(name.model)
         return plugin
-    if name.provider is not Provider.COMMAND:
+    if name.provider not in (Provider.COMMAND, Provider.AGENT):  # an agent is asked by its queue, never by this value
         raise ValueError(f"no model answers under the name {name.text}")
     from knowbound.judge.models.completion import CommandLineModel  # noqa: PLC0415
 

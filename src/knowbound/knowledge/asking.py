@@ -29,6 +29,7 @@ from knowbound.text.printable import estimated_tokens
 _ITEMS = "entries of a memory store"
 _STATEMENTS_PER_QUESTION = 10  # so that each still gets its passages
 _PASSAGE_TOKENS = 3_500  # of the passages in one question
+_LINE_TOKENS = 4  # of a line beside its text
 _PLACES_OF_TERM = 3  # that are shown of each term
 _PLACES_OF_COMMON_WORD = 40  # places of a word that says little by itself
 _LINES_AFTER, _LINE_CHARACTERS = 4, 160  # lines after a definition, characters of a line
@@ -81,7 +82,7 @@ def decided_by_model(checked: Sequence[CheckedStatement], checkout: Checkout, as
     decided = list(checked)
     asking = _Asking(checkout, asker)
     batches = list(_batches(checked))
-    named_terms = asking.ask(decided, batches, [[]] * len(batches))
+    named_terms = asking.ask(decided, batches, [[]] * len(batches))  # terms that the model wants to see places of
     second_questions = [
         (undecided, terms)
         for batch, terms in zip(batches, named_terms, strict=True)
@@ -100,7 +101,7 @@ class _Asking:
     def ask(
         self, decided: list[CheckedStatement], batches: Sequence[list[int]], terms_by_batch: Sequence[list[str]]
     ) -> list[list[str]]:
-        """Decide the statements at the places of each batch; return the terms that the model names for each."""
+        """Decide the statements at the indexes of each batch; return the terms that the model names for each."""
         words = {term for batch in batches for at in batch for term in terms_of(decided[at].statement)}
         searched = self._tree.places_of(words | {term for terms in terms_by_batch for term in terms})
         materials = [
@@ -122,7 +123,7 @@ class _Asking:
 
     def _decided(self, checked: CheckedStatement, answer: StatementAnswer, material: _Material) -> CheckedStatement:
         """Return the statement as the model decides it, if its quotation is in the material."""
-        if checked.truth is Truth.CONTRADICTED:
+        if checked.truth is Truth.CONTRADICTED:  # by rules, which stand: the model only words the repair
             return self._repaired(checked, answer.repair, material)
         if answer.truth is Truth.NOT_CHECKABLE:
             return checked
@@ -130,7 +131,7 @@ class _Asking:
         if place is None or (answer.truth is Truth.CONFIRMED and checked.truth is Truth.CONFIRMED):
             return checked
         kind = checked.kind if checked.kind is not StatementKind.OTHER else StatementKind.BEHAVIOUR
-        evidence = place if place.path else None
+        evidence = place if place.path else None  # a quotation over several lines has no place
         found = replace(checked, kind=kind, truth=answer.truth, named=checked.statement.text, evidence=evidence)
         found = replace(found, by=self._asker.judge)
         if answer.truth is Truth.CONFIRMED:
@@ -141,7 +142,7 @@ class _Asking:
     def _repaired(self, wrong: CheckedStatement, words: str, material: _Material) -> CheckedStatement:
         """Return the statement with the model's repair, if rules find what it names; else with the repair it has."""
         repair, old = " ".join(words.split()), wrong.statement
-        is_new = bool(repair) and repair not in (old.text, wrong.repair) and old.line == old.end_line
+        is_new = bool(repair) and repair not in (old.text, wrong.repair) and old.line == old.end_line  # of one line
         keeps = wrong.swap is None or wrong.swap[1] in repair  # a repair of rules is worded, not replaced
         if not is_new or not keeps or wrong.repair == "" or not self._is_shown(old, repair, material):
             return wrong
@@ -153,14 +154,14 @@ class _Asking:
         known = {(named.kind, named.value) for named in named_in(old)}
         if any((named.kind, named.value) not in known for named in self._checker.unshown(new)):
             return False
-        [again] = self._checker.check_all([new])
+        [checked] = self._checker.check_all([new])
         passages = "\n".join(material.lines)
         shown = "\n".join(line.partition(": ")[2] for line in material.lines)  # without the numbers of lines
         added = [span for span in _SPAN.findall(repair) if span not in old.text]
-        spans = {span for span in added if not named_in(replace(new, text=f"`{span}`"))}
+        spans = {span for span in added if not named_in(replace(new, text=f"`{span}`"))}  # rules cannot check
         numbers = set(_NUMBER.findall(repair)) - set(_NUMBER.findall(old.text))
         has_numbers = all(re.search(rf"(?<![\w.]){re.escape(number)}(?!\w)", shown) for number in numbers)
-        return again.truth is not Truth.CONTRADICTED and has_numbers and all(span in passages for span in spans)
+        return checked.truth is not Truth.CONTRADICTED and has_numbers and all(span in passages for span in spans)
 
 
 def _searchable(terms: Sequence[str]) -> list[str]:
@@ -184,12 +185,12 @@ def _is_wordable(checked: CheckedStatement) -> bool:
 
 
 def _batches(checked: Sequence[CheckedStatement]) -> Iterator[list[int]]:
-    """Yield the places of statements that a model is asked about, those of one section together."""
-    open_ = [at for at, statement in enumerate(checked) if is_open(statement) or _is_wordable(statement)]
-    for _, section in groupby(open_, key=lambda at: _section(checked[at].statement)):
-        places = list(section)
-        for start in range(0, len(places), _STATEMENTS_PER_QUESTION):
-            yield places[start : start + _STATEMENTS_PER_QUESTION]
+    """Yield the indexes of statements that a model is asked about, those of one section together."""
+    to_ask = [at for at, statement in enumerate(checked) if is_open(statement) or _is_wordable(statement)]
+    for _, group in groupby(to_ask, key=lambda at: _section(checked[at].statement)):
+        section = list(group)
+        for start in range(0, len(section), _STATEMENTS_PER_QUESTION):
+            yield section[start : start + _STATEMENTS_PER_QUESTION]
 
 
 def _section(statement: Statement) -> tuple[str, str]:
@@ -200,9 +201,9 @@ def _section(statement: Statement) -> tuple[str, str]:
 def terms_of(statement: Statement) -> list[str]:
     """Return the names and numbers of a statement that a tree could have, those in code spans first."""
     spans = _SPAN.findall(statement.text) if not statement.is_code else [statement.text]
-    inner = [word for span in spans for word in _NAME.findall(span)]
-    outer = _PROPER.findall(_SPAN.sub(" ", statement.text)) if not statement.is_code else []
-    words = (_search_term(word.strip(".-")) for word in (*inner, *outer))
+    in_code = [word for span in spans for word in _NAME.findall(span)]
+    in_prose = _PROPER.findall(_SPAN.sub(" ", statement.text)) if not statement.is_code else []
+    words = (_search_term(word.strip(".-")) for word in (*in_code, *in_prose))
     return [word for word in dict.fromkeys(words) if len(word) > 2 and word not in _COMMON][:_TERMS_OF_STATEMENT]
 
 
@@ -219,16 +220,16 @@ class _Material:
         checkout: Checkout,
         searched: dict[str, list[TreeLine]],
         checked: Sequence[CheckedStatement],
-        named: Sequence[str],
+        terms_of_model: Sequence[str],
     ) -> None:
-        self._tree, self._searched, self._named = checkout, searched, named
+        self._tree, self._searched, self._terms_of_model = checkout, searched, terms_of_model
         self._statements = [statement.statement for statement in checked]
         self._why_wrong = [statement.why if statement.truth is Truth.CONTRADICTED else "" for statement in checked]
         self.places: list[tuple[str, int]] = []
         self.lines: list[str] = []
         left = _PASSAGE_TOKENS
         for text, path, number in (*self._terms(), *self._folders(), *self._settings()):
-            left -= estimated_tokens(text) + 4
+            left -= estimated_tokens(text) + _LINE_TOKENS
             if left < 0:
                 break
             self.lines.append(text)
@@ -248,7 +249,7 @@ class _Material:
         }
 
     def place_of(self, quote: str) -> StatementPlace | None:
-        """Return the line that a quotation is from; None if it is verbatim in none."""
+        """Return the line that a quotation is from, without path if it is from several; None if it is not verbatim."""
         for line, (path, number) in zip(self.lines, self.places, strict=True):
             if is_quoted(quote, [sendable(line)]):
                 return StatementPlace(path, number)
@@ -256,15 +257,15 @@ class _Material:
 
     def _terms(self) -> Iterator[tuple[str, str, int]]:
         """Yield lines with each term: its definition with the lines after it first; of a common word only settings."""
-        own_files = {statement.file for statement in self._statements}
+        own_files = {statement.file for statement in self._statements}  # these repeat the term, and show nothing
         for term in dict.fromkeys(
-            (*self._named, *(term for statement in self._statements for term in terms_of(statement)))
+            (*self._terms_of_model, *(term for statement in self._statements for term in terms_of(statement)))
         ):
             places = self._searched.get(term, [])
             found = [place for place in places if place.path not in own_files and not _NO_SOURCE.search(place.path)]
             is_absent = all(place.path in own_files for place in places) and term not in self._tree.unsearched
             for path in self._tree.by_name.get(term.lower(), [])[:_PLACES_OF_TERM]:
-                yield f"(there is the file {path})", path, 0
+                yield f"(there is the file {path})", path, 0  # 0: no line
                 is_absent = False
             if is_absent:
                 yield f"(nothing else in the tree has the word {term})", "", 0
@@ -300,10 +301,10 @@ class _Material:
 
     def _settings(self) -> Iterator[tuple[str, str, int]]:
         """Yield the lines of the settings files at the root and beside the statements' file, without comments."""
-        own = self._statements[0].file.rpartition("/")[0]
+        own_folder = self._statements[0].file.rpartition("/")[0]
         found = [path for path in self._tree.files if _SETTINGS.search(path)]
-        near = [path for path in found if path.rpartition("/")[0] in ("", own)]
-        for path in sorted(near, key=lambda path: (path.rpartition("/")[0] != own, path)):
+        near = [path for path in found if path.rpartition("/")[0] in ("", own_folder)]
+        for path in sorted(near, key=lambda path: (path.rpartition("/")[0] != own_folder, path)):
             for number, line in enumerate(self._tree.lines(path)[:_SETTINGS_LINES], 1):
                 if line.strip() and not line.lstrip().startswith(("//", "/*", "*", "#")):
                     yield f"{path}:{number}: {line.rstrip()[:_LINE_CHARACTERS]}", path, number

@@ -74,6 +74,7 @@ class Checker:
     def unshown(self, statement: Statement) -> list[Named]:
         """Return what a statement names and the tree does not show."""
         self._names = Names(self._tree, [statement])
+        # A bare file name in prose is hardly a claim that it is there.
         provable = [named for named in named_in(statement) if "/" in named.value or not named.needs_history]
         return [named for named in provable if self._look(named, statement).truth is not Truth.CONFIRMED]
 
@@ -83,13 +84,14 @@ class Checker:
         has_undecided = False
         for named in named_in(statement):
             found = self._look(named, statement)
-            since = found.since or self._since(named, statement) if found.truth is Truth.CONTRADICTED else ""
+            is_wrong = found.truth is Truth.CONTRADICTED
+            since = found.since or self._since(named, statement) if is_wrong else ""  # the commit that deleted it
             # A general file is wrong only about what history deleted here; a bare `src/` is in every project.
             is_own = since and "/" in named.value.strip("/")
             is_meant = (named.is_sure or (named.if_deleted and since)) and (
                 is_own or not _GENERAL.search(statement.file)
             )
-            if found.truth is Truth.CONTRADICTED and is_meant:
+            if is_wrong and is_meant:
                 wrong = CheckedStatement(statement, named.kind, found.truth, named.value, found.place, since=since)
                 return repaired(replace(wrong, why=_why(named, found.place, found.instead)), found.instead)
             if found.truth is Truth.CONFIRMED and found.place is not None:
@@ -137,7 +139,7 @@ class Checker:
         return found
 
     def _package(self, named: Named) -> Looked:
-        """Judge a package with a scope: one of the project's own scope has to be there."""
+        """Judge a package with a scope (`@scope/name`): one of the project's own scope has to be there."""
         if named.value in self._packages:
             return Looked(Truth.CONFIRMED, StatementPlace(self._packages[named.value]))
         scope = named.value.partition("/")[0]
@@ -163,34 +165,34 @@ class Checker:
         if named.kind is StatementKind.LAYOUT:  # the root of a drawn tree is often the project itself
             values.append(named.value.partition("/")[2] or named.value)
         candidates = [_joined(base, value) for base in bases for value in values]
-        for path in candidates:
+        for path in candidates:  # None: it leads out of the root
             if path is not None and self._tree.has(path):
                 return Looked(Truth.CONFIRMED, StatementPlace(path))
         value = named.value.strip("/").removeprefix("./")
         deleted = [path for path in candidates if path in self._tree.deleted]
         is_under = bool(statement.under)  # a bullet below a line that names a folder
         is_made_by_tools = bool(_MADE.search(value)) or self._is_ignored(value)
-        tracked = deleted if "/" in value and not is_made_by_tools else []
-        if deleted_later := [path for path in tracked if self._is_older_than_deletion(statement, path)]:
+        whole_paths = deleted if "/" in value and not is_made_by_tools else []
+        if deleted_later := [path for path in whole_paths if self._is_older_than_deletion(statement, path)]:
             return Looked(Truth.CONTRADICTED, instead=self._renamed(deleted_later))
         if is_under and (deleted_below := [path for path in deleted if path in _below(statement, named)]):
             return Looked(Truth.CONTRADICTED, instead=self._renamed(deleted_below))
-        is_placed = is_under and named.kind is StatementKind.PATH
+        is_placed = is_under and named.kind is StatementKind.PATH  # the text says in which folder it is
         ending_alike = [path for path in self._paths_named(value) if path == value or path.endswith(f"/{value}")]
-        is_whole = "/" in value or named.value.endswith("/")  # not only the name of a file
+        has_folder = "/" in value or named.value.endswith("/")  # not only the name of a file
         if len(ending_alike) > _FEW_PLACES and deleted and not is_under:
             return UNKNOWN  # several folders have one: the text means each of them
-        if ending_alike and deleted and is_whole and (moved := self._renamed(deleted)):
+        if ending_alike and deleted and has_folder and (moved := self._renamed(deleted)):
             return Looked(Truth.CONTRADICTED, instead=moved)
         if ending_alike and (deleted or is_placed):
             return UNKNOWN  # others of that name are there, the one that is meant is not
         if named.needs_history and not deleted:
-            return UNKNOWN
+            return UNKNOWN  # no sign says that it is a path
         if ending_alike:
             # Written from a folder that the text means: it is there, where exactly is not said.
             return Looked(Truth.CONFIRMED, StatementPlace(min(ending_alike, key=lambda path: (path.count("/"), path))))
         if is_made_by_tools or any(path is None for path in candidates):
-            return UNKNOWN
+            return UNKNOWN  # it may be there for a user, or outside of the project
         if "/" not in value and not deleted:
             return UNKNOWN  # the absence of a name without a folder says little
         first = value.split("/")[0]
@@ -241,7 +243,7 @@ class Checker:
         names = NEEDS[named.value.strip()]
         manifests_here = [posixpath.join(base, name).lstrip("/") for base in _bases(named, statement) for name in names]
         if any(map(self._tree.has, manifests_here)) or _FOLDER_CHANGE.search(statement.heading):
-            return UNKNOWN
+            return UNKNOWN  # a manifest alone does not show what the command does; a heading may name another folder
         deleted = next((path for path in manifests_here if path in self._tree.deleted), "")
         if not deleted or not any(self._tree.text_at(commit, deleted) for commit in self._commits_with(statement)):
             return UNKNOWN  # whoever wrote the line after that meant another folder
@@ -255,7 +257,7 @@ class Checker:
         for number, line in enumerate(self._tree.lines(config), 1):
             if found.match(line):
                 return Looked(Truth.CONFIRMED, StatementPlace(config, number))
-        return Looked(Truth.CONTRADICTED) if self._tree.lines(config) else UNKNOWN
+        return Looked(Truth.CONTRADICTED) if self._tree.lines(config) else UNKNOWN  # without a config nothing is known
 
     def _command(self, named: Named, statement: Statement) -> Looked:
         """Judge a command by the scripts of the manifests that its program reads, the nearest manifest first."""
@@ -273,6 +275,7 @@ class Checker:
             if path.rpartition("/")[2].lower().startswith(manifest_name) or (manifest_name == "mise" and "mise" in path)
         }
         own = posixpath.join(named.folder or posixpath.dirname(statement.file), manifest_name)
+        # A script that went from the nearest manifest is gone, even if another manifest has one of that name.
         if own in manifests and script not in manifests[own] and self._had_script(own, script, statement):
             similar = {name for name in manifests[own] if _has_same_words(name, script)}
             return Looked(Truth.CONTRADICTED, StatementPlace(own), similar.pop() if len(similar) == 1 else "")
@@ -281,7 +284,7 @@ class Checker:
                 return Looked(Truth.CONFIRMED, StatementPlace(path, manifests[path][script]))
         scripts_anywhere = [name for names in manifests.values() for name in names]
         near_by = {posixpath.dirname(statement.file), named.folder, ""}
-        has_pattern_rule = any(
+        has_pattern_rule = any(  # of make: `build-%` makes targets of any name
             "%" in name for path, names in manifests.items() if posixpath.dirname(path) in near_by for name in names
         )
         has_default = script in _SCRIPTS_BY_DEFAULT.get(program, ())
@@ -323,7 +326,7 @@ class Checker:
 def _bases(named: Named, statement: Statement) -> list[str]:
     """Return the folders that a path may be written from: where a command runs, the root, the file's own."""
     own = posixpath.dirname(statement.file)
-    if statement.under and named.kind is StatementKind.PATH:
+    if statement.under and named.kind is StatementKind.PATH:  # the folder that the text above names comes first
         return [posixpath.join(base, statement.under) for base in dict.fromkeys(("", own))] + [named.folder, "", own]
     return list(dict.fromkeys((named.folder, "", own)))
 
@@ -343,7 +346,7 @@ def _joined(base: str, value: str) -> str | None:
 def _ignored(checkout: Checkout) -> frozenset[str]:
     """Return the plain names and paths that the ignore files of the checkout name, and its submodules."""
     found = set(_SUBMODULE.findall(checkout.text(".gitmodules")))
-    for path in checkout.by_name.get(".gitignore", []):
+    for path in checkout.by_name.get(".gitignore", []):  # of any folder: names alone are compared
         for line in checkout.text(path).splitlines():
             plain = line.strip().strip("/").removeprefix("**/").removesuffix("/*").removesuffix("/**")
             if plain and not plain.startswith(("#", "!")) and "*" not in plain:
@@ -351,10 +354,10 @@ def _ignored(checkout: Checkout) -> frozenset[str]:
     return frozenset(found)
 
 
-def _has_same_words(one: str, other: str) -> bool:
+def _has_same_words(name: str, other: str) -> bool:
     """Report whether two names of scripts are the same words in another order or with another sign between them."""
-    words = [sorted(re.split(r"[:._/-]", name.lower())) for name in (one, other)]
-    return words[0] == words[1]
+    words, other_words = (sorted(re.split(r"[:._/-]", text.lower())) for text in (name, other))
+    return words == other_words
 
 
 def repaired(wrong: CheckedStatement, instead: str) -> CheckedStatement:
@@ -363,7 +366,7 @@ def repaired(wrong: CheckedStatement, instead: str) -> CheckedStatement:
     A row about nothing but a path that history deleted is taken out: its repair is empty.
     """
     named, text = wrong.named, wrong.statement.text
-    old = named.partition(" ")[2] if wrong.kind is StatementKind.COMMAND else named
+    old = named.partition(" ")[2] if wrong.kind is StatementKind.COMMAND else named  # of `npm lint` the script
     new = f"{instead}/" if named.endswith("/") and not instead.endswith("/") else instead
     if wrong.kind is StatementKind.LAYOUT and posixpath.dirname(old.rstrip("/")) == posixpath.dirname(new.rstrip("/")):
         old, new = (posixpath.basename(path.rstrip("/")) for path in (old, new))  # a row has only the last part
@@ -377,7 +380,7 @@ def repaired(wrong: CheckedStatement, instead: str) -> CheckedStatement:
 def cause_of(wrong: CheckedStatement) -> tuple[str, str]:
     """Return what wrong statements with one cause share: the folder that paths moved into, or the wrong thing."""
     old, new = (words.strip("/") for words in wrong.swap or ("", ""))
-    if old and new.endswith(f"/{old}"):
+    if old and new.endswith(f"/{old}"):  # `src/a.py` is at `app/src/a.py`
         return "moved into", new.removesuffix(old)
     return wrong.kind, wrong.named.strip("/")
 

@@ -39,6 +39,7 @@ _SOME_CASES = re.compile(
 _FORBIDS = re.compile(r"\b(?:never|do not|don['’]t|must not|mustn['’]t|not allowed|forbidden)\b", re.IGNORECASE)
 _USES = re.compile(r"\b(?:use|run|execute|call|invoke)\b", re.IGNORECASE)
 _NOT = re.compile(r"\b(?:instead of|rather than|not|never|over|,? ?don['’]t use)\b", re.IGNORECASE)
+_VERB_CHARACTERS = 40  # between "never" and its verb
 _MANAGERS = re.compile(r"\b(npm|npx|pnpm|yarn|bun|pip|pip3|poetry|pipenv|uv|conda)\b")
 _PUSH = re.compile(
     r"\b(?:never|do not|don['’]t|must not)\b[^.]{0,30}\bpush(?:ed|es|ing)?\b[^.]{0,40}`?\b(main|master)\b", re.I
@@ -84,11 +85,11 @@ def check_of(rule: Rule) -> SessionCheck | None:
         return _pushes(found[1])
     if _AUTHOR.search(text) and _FORBIDS.search(text):
         return _commits(lambda message: not _AUTHOR.search(message), "the message has a co-author")
-    if _EDITS.search(text) and not re.search(r"\b(?:without|manually)\b", text, re.IGNORECASE):
+    if _EDITS.search(text) and not re.search(r"\b(?:without|manually)\b", text, re.IGNORECASE):  # some edits are right
         paths = [span for span in _SPAN.findall(text) if "/" in span or re.search(r"\.\w{1,5}$", span)]
         return _left_alone(paths) if paths else None
     if _SOME_CASES.search(text):
-        return None
+        return None  # which cases, the records do not say
     if found := _READS.search(text):
         return _read_first(found["path"] or found["later"])
     return _forbidden_check(text) or _run_check(text)
@@ -130,7 +131,7 @@ def _required_commands(text: str) -> list[str]:
 
 
 def _words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a command without what is around its script; nothing where it is no command."""
+    """Return the essential words of a text that is one command; nothing for any other text."""
     simple = list(commands(parse(text))) if not _CALL.search(text) else []  # `f()` is a tool or a function
     words = _essential_words(simple[0]) if len(simple) == 1 else ()
     return words if words and _PROGRAM.match(words[0]) else ()
@@ -156,8 +157,8 @@ def _is_run_of(command: Command, wanted: tuple[str, ...]) -> bool | None:
         starts = [at for at in range(len(words)) if words[at : at + len(needed)] == needed]
     if not starts:
         return False
-    rest = [word for word in _essential_words(command)[1:] if word not in wanted]
-    return None if any(_NARROW.search(word) for word in rest) else True
+    further = [word for word in _essential_words(command)[1:] if word not in wanted]
+    return None if any(_NARROW.search(word) for word in further) else True  # `-k`, a file: only a part
 
 
 def _run_finding(spelled: str, activity: SessionActivity, *, only_commits: bool) -> RuleFinding:
@@ -165,47 +166,47 @@ def _run_finding(spelled: str, activity: SessionActivity, *, only_commits: bool)
     edits = [record for record in activity.records if record.is_code]
     if not edits:
         return RuleFinding(applicable=False, by=_BY, why="no source was edited")
-    runs, doubt = _runs_in(activity, _words_of(spelled), edits[-1].order)
+    runs, other_runner = _runs_in(activity, _words_of(spelled), edits[-1].order)
     commits = [record for record in activity.of(RecordKind.COMMAND) if _is_commit(record)]
-    commits = [commit for commit in commits if commit.order > edits[0].order]
+    commits = [commit for commit in commits if commit.order > edits[0].order]  # of this session's work
     if only_commits and not commits:
         return RuleFinding(applicable=False, by=_BY, why="nothing was committed")
     ends = [commit.order for commit in commits] if only_commits else [len(activity.records)]
     verdicts = []
     for end in ends:
         last_edit = max(edit.order for edit in edits if edit.order < end)
-        before = [(record, whole) for record, whole in runs if record.order <= end]
-        after = [whole for record, whole in before if record.order >= last_edit]
-        verdicts.append(RuleVerdict.OBEYED if any(after) else RuleVerdict.PARTLY if before else RuleVerdict.VIOLATED)
+        ran = [(record, is_whole) for record, is_whole in runs if record.order <= end]
+        after_edit = [is_whole for record, is_whole in ran if record.order >= last_edit]
+        verdicts.append(RuleVerdict.OBEYED if any(after_edit) else RuleVerdict.PARTLY if ran else RuleVerdict.VIOLATED)
     if not runs and not only_commits and not activity.is_answered:
         return RuleFinding(applicable=True, by="", why="the session ends before the work did")
     verdict = verdicts[0] if len(set(verdicts)) == 1 else RuleVerdict.PARTLY
-    if doubt and verdict is not RuleVerdict.OBEYED:
-        return RuleFinding(applicable=True, by="", why=doubt)
-    at = runs[-1][0] if runs else commits[-1] if only_commits else edits[-1]
+    if other_runner and verdict is not RuleVerdict.OBEYED:
+        return RuleFinding(applicable=True, by="", why=other_runner)
+    shown_by = runs[-1][0] if runs else commits[-1] if only_commits else edits[-1]
     whys = {
         RuleVerdict.OBEYED: f"`{spelled}` ran after the last edit",
         RuleVerdict.PARTLY: f"`{spelled}` ran, but not whole after the last edit",
         RuleVerdict.VIOLATED: f"`{spelled}` never ran",
     }
-    return _decided(verdict, at, whys[verdict])
+    return _decided(verdict, shown_by, whys[verdict])
 
 
 def _runs_in(
     activity: SessionActivity, wanted: tuple[str, ...], last_edit: int
 ) -> tuple[list[tuple[ActivityRecord, bool]], str]:
-    """Return the records that ran a command, each with whether it ran the whole, and what else may have run it."""
+    """Return the records that ran a command, each with whether it ran the whole; and in words what else may have."""
     runs: list[tuple[ActivityRecord, bool]] = []
-    doubt = ""
+    other_runner = ""
     for record in activity.of(RecordKind.COMMAND):
         kinds = [_is_run_of(command, wanted) for command in record.commands]
         if any(kind is not False for kind in kinds):
-            runs.append((record, None not in kinds or True in kinds))
+            runs.append((record, None not in kinds or True in kinds))  # None: a part of it
         elif any(_runs_all_checks(command) for command in record.commands):
-            doubt = "another check ran that may have run it"
+            other_runner = "another check ran that may have run it"
         elif _is_commit(record) and record.order > last_edit and _BY_HOOK.search(record.output):
-            doubt = "a hook of the commit may have run it"
-    return runs, doubt
+            other_runner = "a hook of the commit may have run it"
+    return runs, other_runner
 
 
 def _runs_all_checks(command: Command) -> bool:
@@ -243,14 +244,14 @@ def _forbidden(text: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]
     plain = text.replace("**", "")
     prose = _SPAN.sub(lambda span: " " * len(span[0]), plain)  # a verb in code is part of a command
     split = _NOT.search(plain) if _USES.search(prose) else None
-    if split is not None and not _FORBIDS.search(plain[: split.start()]):
+    if split is not None and not _FORBIDS.search(plain[: split.start()]):  # "use `a` instead of `b`"
         preferred, forbidden = _named(plain[: split.start()]), _named(plain[split.end() :])
         if preferred and forbidden:
             return forbidden, preferred
     forbids = _FORBIDS.search(plain)
-    if forbids and (uses := _USES.search(prose, forbids.end(), forbids.end() + 40)):
+    if forbids and (uses := _USES.search(prose, forbids.end(), forbids.end() + _VERB_CHARACTERS)):  # "never run `a b`"
         spans = (_words_of(span) for span in _SPAN.findall(plain[uses.end() :]))
-        return [words for words in spans if len(words) > 1], []
+        return [words for words in spans if len(words) > 1], []  # one word may name a tool, and no command
     return [], []
 
 
@@ -332,8 +333,8 @@ def _messages(record: ActivityRecord) -> Iterator[str]:
             continue
         for flag, value in pairwise(words):
             if _GIVES_MESSAGE.fullmatch(flag):
-                inner = _MESSAGE.search(value)
-                yield inner[1].strip() if inner else value
+                here_document = _MESSAGE.search(value)
+                yield here_document[1].strip() if here_document else value
                 break
 
 
@@ -347,9 +348,9 @@ def _pushes(branch: str) -> SessionCheck:
                 words = [word for word in _git(command) if not word.startswith("-")]
                 if words[:1] != ["push"]:
                     continue
-                if len(words) > 2 and words[2].rpartition(":")[2] in (branch, "main", "master"):
+                if len(words) > 2 and words[2].rpartition(":")[2] in (branch, "main", "master"):  # `HEAD:main`
                     return _decided(RuleVerdict.VIOLATED, record, f"`{_command_line(record)}`")
-                if len(words) < 3 and activity.branch in ("", "main", "master"):
+                if len(words) < 3 and activity.branch in ("", "main", "master"):  # where to, git's settings say
                     return RuleFinding(applicable=True, by="", why="a push without a branch")
                 right_pushes += 1
         if not right_pushes:

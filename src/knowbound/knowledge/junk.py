@@ -84,7 +84,7 @@ def _duplicates(entries: Sequence[StoreEntry]) -> list[JunkEntry]:
 
 def _contradicted(entries: Sequence[StoreEntry], checkout: Checkout, asker: Asker | None) -> list[JunkEntry]:
     """Return the entries with a statement that the tree contradicts, by rules or by a model where there is one."""
-    statements = [(entry, one) for entry in entries for one in statements_of(f"item:{entry.id}", entry.content)]
+    statements = [(entry, said) for entry in entries for said in statements_of(f"item:{entry.id}", entry.content)]
     checked = Checker(checkout).check_all([statement for _, statement in statements])
     if asker is not None:
         checked = decided_by_model(checked, checkout, asker)
@@ -100,7 +100,7 @@ def _judged(undecided: Sequence[StoreEntry], entries: Sequence[StoreEntry], aske
     vectors = {entry.id: embed(entry.content) for entry in entries}
     batches = [undecided[start : start + _PER_QUESTION] for start in range(0, len(undecided), _PER_QUESTION)]
     by_id = {entry.id: entry for entry in entries}
-    asked, shown = [], []
+    asked, shown = [], []  # of each question its texts, and its entries in the order of their numbers
     for batch in batches:
         near = dict.fromkeys(other.id for entry in batch for other in _nearest(entry, entries, vectors))
         others = [by_id[id_] for id_ in near if by_id[id_] not in batch]
@@ -159,7 +159,8 @@ def _answer_check(count: int, known: Sequence[StoreEntry]) -> Callable[[JunkAnsw
 
 CLAUDE_CODE, CLAUDE_MEM = "claude-code", "claude-mem"
 _MOST_ENTRIES, _MOST_BYTES = 20_000, 64_000_000
-_LARGEST_FILE = 1_000_000
+_LARGEST_FILE, _MOST_FILES = 1_000_000, 1_000  # bytes of a note, notes of a folder
+_SQLITE = b"SQLite format 3"  # begins every database
 _PARAGRAPH = re.compile(r"\n(?=\s{0,3}[-*+] )|\n\s*\n")
 _TEXTS = ("content", "memory", "text", "data")
 
@@ -184,14 +185,15 @@ def read_store(name: str, root: Path) -> list[StoreEntry]:
     if path.is_dir():
         return _bounded(_notes(path))
     with path.open("rb") as file:
-        head = file.read(16)
+        head = file.read(len(_SQLITE))
     try:
-        return _bounded(_observations(path, root) if head.startswith(b"SQLite format 3") else _exported(path))
+        return _bounded(_observations(path, root) if head == _SQLITE else _exported(path))
     except (sqlite3.Error, msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise InputError("no-such-path", f"{path} is no store that can be read: {error}.") from error
 
 
 def _bounded(entries: Iterator[StoreEntry]) -> list[StoreEntry]:
+    """Return the first entries with a text. Raises InputError if there are none."""
     found = [entry for entry in entries if entry.content.strip()]
     if not found:
         raise InputError("no-such-path", "The store has no entries.")
@@ -200,14 +202,14 @@ def _bounded(entries: Iterator[StoreEntry]) -> list[StoreEntry]:
 
 def _notes(folder: Path) -> Iterator[StoreEntry]:
     """Yield the paragraphs and bullets of Markdown notes; an id is the file and the line."""
-    for path in sorted(folder.glob("**/*.md"))[:1_000]:
+    for path in sorted(folder.glob("**/*.md"))[:_MOST_FILES]:
         text = read_text(folder, path.relative_to(folder).as_posix(), _LARGEST_FILE) or ""
         at = 0
         for part in _PARAGRAPH.split(text):
             start = text.find(part, at)
             at = start + len(part)
             plain = part.strip()
-            if plain and not (plain.startswith("#") and "\n" not in plain) and plain != "---":
+            if plain and not (plain.startswith("#") and "\n" not in plain) and plain != "---":  # no lone heading
                 line = text.count("\n", 0, start + len(part) - len(part.lstrip())) + 1
                 yield StoreEntry(f"{path.relative_to(folder).as_posix()}:{line}", plain)
 
@@ -219,7 +221,7 @@ def _observations(path: Path, root: Path) -> Iterator[StoreEntry]:
         wanted = [name for name in ("title", "subtitle", "narrative", "text", "facts") if name in columns]
         if "id" not in columns or not wanted:
             raise InputError("no-such-path", f"{path} has no table of observations that is known.")
-        created = "created_at" if "created_at" in columns else "''"
+        created = "created_at" if "created_at" in columns else "''"  # versions of claude-mem have other columns
         query = f"SELECT id, {created}, {', '.join(wanted)} FROM observations"
         own = " WHERE project = ?" if "project" in columns else ""
         rows = db.execute(f"{query}{own} ORDER BY id LIMIT {_MOST_ENTRIES}", (root.name,) if own else ()).fetchall()
@@ -244,11 +246,11 @@ def _exported(path: Path) -> Iterator[StoreEntry]:
     with path.open("rb") as file:
         raw = file.read(_MOST_BYTES)
     try:
-        found = msgspec.json.decode(raw)
+        whole = msgspec.json.decode(raw)
         rows = (
-            found
-            if isinstance(found, list)
-            else next((found[key] for key in ("results", "memories") if key in found), [])
+            whole
+            if isinstance(whole, list)
+            else next((whole[key] for key in ("results", "memories") if key in whole), [])
         )
     except msgspec.DecodeError:
         rows = [msgspec.json.decode(line) for line in raw.splitlines() if line.strip()]

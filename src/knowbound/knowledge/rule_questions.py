@@ -68,14 +68,14 @@ class RuleLine(msgspec.Struct, frozen=True):
 
 def which_are_rules(lines: Iterable[Rule], asker: Asker) -> Callable[[Rule], bool]:
     """Return a filter that keeps rules among lines: by the model's answer, or by the words of a line without answer."""
-    lines_by_key = list({_line_key(line): line for line in lines}.values())
+    distinct_lines = list({_line_key(line): line for line in lines}.values())
     entries = [
         AskedEntry(str(number), {"heading": sendable(line.heading), "line": sendable(line.text)}, _line_key(line))
-        for number, line in enumerate(lines_by_key, 1)
+        for number, line in enumerate(distinct_lines, 1)
     ]
     (asked,) = asker.ask_entries(load_prompt("rule_lines"), [EntryGroup(entries)], RuleLine, size=_LINES_PER_QUESTION)
     answers = {
-        _line_key(line): result.value.rule for line, result in zip(lines_by_key, asked, strict=True) if result.value
+        _line_key(line): result.value.rule for line, result in zip(distinct_lines, asked, strict=True) if result.value
     }
     return lambda line: answers.get(_line_key(line), is_rule(line))
 
@@ -100,7 +100,7 @@ class AnsweredRule(NamedTuple):
 
 def ask_sessions(sessions: Sequence[AskedSession], asker: Asker) -> tuple[list[dict[Rule, AnsweredRule]], str]:
     """Return for each session what the model says of its rules, and the first problem. What is missing is undecided."""
-    parts = [(at, rules) for at, session in enumerate(sessions) for rules in _parts(session)]
+    parts = [(at, rules) for at, session in enumerate(sessions) for rules in _parts(session)]  # `at`: whose they are
     shown = [(at, _SessionMaterial(sessions[at].activity, rules)) for at, rules in parts]
     asked = asker.ask(
         load_prompt("rules"),
@@ -121,13 +121,13 @@ class _SessionMaterial:
 
     def __init__(self, activity: SessionActivity, rules: list[Rule]) -> None:
         self._activity, self.rules = activity, rules
-        self._left = _TOKENS - sum(map(_tokens_of, self.rules))
+        tokens_left = _TOKENS - sum(map(_tokens_of, self.rules))
         terms = frozenset(word.lower() for rule in self.rules for word in _terms(rule))
         for most in _EDIT_CHARACTERS:
             self.lines = list(_record_lines(self._activity, terms, most))
-            if estimated_tokens("\n".join(text for _, text in self.lines)) <= self._left:
+            if estimated_tokens("\n".join(text for _, text in self.lines)) <= tokens_left:
                 return
-        self.lines = _first_and_last(self.lines, self._left)
+        self.lines = _first_and_last(self.lines, tokens_left)
 
     def inputs(self) -> dict[str, str]:
         """Return the texts of the prompt file."""
@@ -146,11 +146,11 @@ class _SessionMaterial:
         for answer in answers:
             if not 1 <= answer.number <= len(self.rules):
                 continue
-            rule, place = self.rules[answer.number - 1], self._record_quoted(answer.quote)
-            if answer.verdict is AskedVerdict.UNKNOWN or place is None:
-                found[rule] = AnsweredRule(RuleFinding(applicable=True if place else None))
+            rule, record = self.rules[answer.number - 1], self._record_quoted(answer.quote)
+            if answer.verdict is AskedVerdict.UNKNOWN or record is None:
+                found[rule] = AnsweredRule(RuleFinding(applicable=True if record else None))
                 continue
-            finding = RuleFinding(True, RuleVerdict(answer.verdict), place.line, f"“{answer.quote.strip()}”", judge)
+            finding = RuleFinding(True, RuleVerdict(answer.verdict), record.line, f"“{answer.quote.strip()}”", judge)
             reminder = self._record_quoted(answer.reminder, later_prompts=True) if answer.reminder else None
             found[rule] = AnsweredRule(finding, reminder.line if reminder else 0)
         return found
@@ -160,7 +160,7 @@ class _SessionMaterial:
         first = next((record for record in self._activity.records if record.kind is RecordKind.PROMPT), None)
         for record, text in self.lines:
             if later_prompts and (record.kind is not RecordKind.PROMPT or record is first):
-                continue
+                continue  # the first prompt reminds of nothing
             if is_quoted(quote, [sendable(text)]):
                 return record
         return None
@@ -189,9 +189,9 @@ def _terms(rule: Rule) -> set[str]:
 
 
 def _record_lines(activity: SessionActivity, terms: frozenset[str], most: int) -> Iterator[tuple[ActivityRecord, str]]:
-    """Yield the record line by line. Reads in a row are one line; of words, the last before a prompt or the end."""
+    """Yield the record line by line: reads in a row as one, of words only the last before a prompt or the end."""
     others = [record for record in activity.records if record.kind is not RecordKind.READ]
-    next_kind = {record.order: two.kind for record, two in pairwise(others)}
+    next_kind = {record.order: following.kind for record, following in pairwise(others)}
     first_prompt = next((record for record in others if record.kind is RecordKind.PROMPT), None)
     for is_read, group in groupby(activity.records, key=lambda record: record.kind is RecordKind.READ and record.done):
         if is_read:
@@ -209,7 +209,7 @@ def _record_lines(activity: SessionActivity, terms: frozenset[str], most: int) -
 
 def _line(record: ActivityRecord, terms: frozenset[str], most: int, *, is_last_word: bool) -> str:
     """Return the line of a record; "" for words of the agent that more work follows."""
-    ended = "" if record.done and record.ok else " (refused by the user)" if not record.done else " (failed)"
+    ended = " (refused by the user)" if not record.done else "" if record.ok else " (failed)"
     match record.kind:
         case RecordKind.PROMPT:
             return f"L{record.line} user: {short_line(record.text, _PROMPT)}"

@@ -83,24 +83,24 @@ def check_rules(
     )
     with closing(Observed(settings.home)) as observed:
         newest_run = observed.run("observe", ObserveReport)
-        _, keys = newest_run or (None, [])
-        found = [session for session in observed.findings(keys) if filters.admits(session)]
-    own = project_of_root((session.project for session in found), settings.root, root_is_given)
-    found = [session for session in found if project_name(session.project) == own]
-    found.sort(key=lambda session: session.started)
-    chosen = found[-newest:]
+        _, session_keys = newest_run or (None, [])
+        found = [session for session in observed.findings(session_keys) if filters.admits(session)]
+    project = project_of_root((session.project for session in found), settings.root, root_is_given)
+    of_project = [session for session in found if project_name(session.project) == project]
+    of_project.sort(key=lambda session: session.started)
+    chosen = of_project[-newest:]
     key = digest_of(
         [__version__, str(_VERSION), str(settings.root), Checkout(settings.root).stamp, asker.judge if asker else ""]
         + [f"{session.session}|{session.ended}|{session.tool_calls}" for session in chosen]
-        + [str(len(found))]
+        + [str(len(of_project))]
     )
     with closing(Screens(settings.home)) as screens:
         result = screens.screen(_SCREEN, key, RulesFound)
         if result is None:
-            files = [files for found in chosen for files in _files_of(found)]
-            sees = partial(may_see, asker.judge, settings=settings) if asker else bool
+            files = [files for session in chosen for files in _files_of(session)]
+            sees = partial(may_see, asker.judge, settings=settings) if asker else bool  # without a model nobody sees
             result = check_sessions(files, RuleHistory(settings.root), asker, sees)
-            result = replace(result, of=len(found), calls=report.totals.tool_calls)
+            result = replace(result, of=len(of_project), calls=report.totals.tool_calls)
             screens.keep_screen(_SCREEN, key, result)
     if not result.checks:
         raise InputError(
@@ -130,7 +130,7 @@ def check_sessions(
     ]
     if asker is not None:
         lines = (line for activity, _ in read_sessions for line in history.lines_at(*_rule_selectors(activity)))
-        history.is_rule = which_are_rules(lines, asker)
+        history.is_rule = which_are_rules(lines, asker)  # in place of the rule by words
     checks = [_by_rules(activity, trace, history) for activity, trace in read_sessions]
     notes: list[str] = []
     if asker is not None:
@@ -158,6 +158,8 @@ def _rule_selectors(activity: SessionActivity) -> tuple[str, str, str, set[str]]
 def _rule_check(
     rule: Rule, activity: SessionActivity, trace: str, finding: RuleFinding, reminder: ActivityRecord | None
 ) -> RuleCheck:
+    """Return a finding with its session, and with the calls before the record that shows it."""
+    # Line 0 is that of no record.
     before = next((record.calls_before for record in activity.records if record.line == finding.at_line > 0), None)
     return RuleCheck(
         rule=rule,
@@ -178,7 +180,7 @@ def _reminder(rule: Rule, activity: SessionActivity, decide: SessionCheck | None
     In 52 messages of real users with words such as "again" or "I said", none was about a rule: words alone say nothing.
     """
     named = [re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])", re.IGNORECASE) for name in _SPAN.findall(rule.text)]
-    for prompt in list(activity.of(RecordKind.PROMPT))[1:] if decide else ():
+    for prompt in list(activity.of(RecordKind.PROMPT))[1:] if decide else ():  # the first prompt is the task
         if len(prompt.text) <= _LONGEST_REMINDER and any(name.search(prompt.text) for name in named):
             until_then = msgspec.structs.replace(activity, records=activity.records[: prompt.order])
             if decide and decide(until_then).verdict in (RuleVerdict.VIOLATED, RuleVerdict.PARTLY):
@@ -197,15 +199,16 @@ def _ask(
         AskedSession(activity, [check.rule for check in of_session if _is_for_model(check)])
         for (activity, _), of_session in zip(sessions_read, checks, strict=True)
     ]
+    # Indexes of sessions with something to decide: one without calls neither obeys nor breaks a rule.
     to_ask = [at for at, (activity, rules) in enumerate(asked) if rules and activity.calls and sees(activity.agent)]
     answers, problem = ask_sessions([asked[at] for at in to_ask], asker)
     for at, answered in zip(to_ask, answers, strict=True):
         activity, trace = sessions_read[at]
-        for place, check in enumerate(checks[at]):
+        for number, check in enumerate(checks[at]):
             if _is_for_model(check) and (found := answered.get(check.rule)) is not None:
                 line = found.reminded_line
                 reminder = next((record for record in activity.records if record.line == line > 0), None)
-                checks[at][place] = _rule_check(check.rule, activity, trace, found.finding, reminder)
+                checks[at][number] = _rule_check(check.rule, activity, trace, found.finding, reminder)
     return [f"{asker.judge} did not answer for every session: {problem}"] if problem else []
 
 
@@ -253,8 +256,8 @@ class RuleHistory:
     def _commit(self, branch: str, time: str) -> str:
         """Return the last commit of the branch before that moment; "" if there is no history that long."""
         for ref in (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}", "HEAD") if branch else ("HEAD",):
-            given = ("rev-list", "-1", f"--before={time}Z", "--end-of-options", ref, "--")
-            ran = run_git(self.root, *given, seconds=_SECONDS, output_bytes=_HASH_BYTES)
+            arguments = ("rev-list", "-1", f"--before={time}Z", "--end-of-options", ref, "--")
+            ran = run_git(self.root, *arguments, seconds=_SECONDS, output_bytes=_HASH_BYTES)
             if ran.code == 0 and (found := ran.out.decode("ascii", "replace").strip()):
                 return found
         return ""
@@ -272,7 +275,7 @@ class RuleHistory:
         """Return the knowledge files of a commit with their blobs."""
         ran = run_git(self.root, "ls-tree", "-r", "-z", commit, seconds=_SECONDS, output_bytes=_LISTING_BYTES)
         rows = (row.partition("\t") for row in ran.out.decode("utf-8", "replace").split("\0") if row)
-        blobs = {path: meta.split()[2] for meta, _, path in rows if meta.startswith("100")}
+        blobs = {path: meta.split()[2] for meta, _, path in rows if meta.startswith("100")}  # files, no links
         return [(path, blobs[path]) for path in _every_session(loaded_files(blobs))]
 
     @lru_cache(maxsize=512)  # noqa: B019
@@ -294,8 +297,8 @@ def _is_loaded(file: str, agent: str) -> bool:
 def _folder_of(file: str) -> str:
     """Return the folder whose work a file is for; "" for the whole project."""
     parts = file.split("/")[:-1]
-    own = next((at for at, part in enumerate(parts) if part.startswith(".")), len(parts))
-    return "/".join(parts[:own])
+    end = next((at for at, part in enumerate(parts) if part.startswith(".")), len(parts))  # `web/.claude/rules`: `web`
+    return "/".join(parts[:end])
 
 
 def _folders_above(path: str) -> Iterator[str]:

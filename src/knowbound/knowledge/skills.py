@@ -47,7 +47,7 @@ def check_skills(settings: Settings) -> list[SkillCheck]:
         raise InputError(
             "no-skills", f"No skills/NAME/SKILL.md in {settings.root}. To check other files: knowbound lint"
         )
-    rules = [
+    forbidding_rules = [
         rule
         for path in knowledge_files(checkout)
         if path not in files
@@ -56,8 +56,9 @@ def check_skills(settings: Settings) -> list[SkillCheck]:
     ]
     checked = lint(settings.root, [settings.root / path for path in files])
     wrong = [statement for statement in checked if statement.truth is Truth.CONTRADICTED]
-    found = list(_findings(settings.home))
-    return [_with_use(_checked(settings.root, path, rules, wrong), settings.root, found) for path in files]
+    sessions = list(_findings(settings.home))
+    checks = (_checked(settings.root, path, forbidding_rules, wrong) for path in files)
+    return [_with_use(check, settings.root, sessions) for check in checks]
 
 
 def _text(root: Path, path: str) -> str:
@@ -105,10 +106,10 @@ def _against_rules(path: str, text: str, rules: Iterable[Rule]) -> Iterator[Skil
     """Yield the commands of a skill that a rule of another file forbids; a line that forbids them, too, agrees."""
     forbidden = [(words, rule) for rule in rules for words in forbidden_commands(rule)]
     for statement in statements_of(path, text) if forbidden else ():
-        own = forbidden_commands(Rule(path, statement.line, statement.text, statement.heading))
+        forbidden_here = forbidden_commands(Rule(path, statement.line, statement.text, statement.heading))
         commands = [statement.text] if statement.is_code else _SPAN.findall(statement.text)
         for words, rule in forbidden:
-            if words not in own and any(begins_with(command, words) for command in commands):
+            if words not in forbidden_here and any(begins_with(command, words) for command in commands):
                 said = f"{' '.join(words)}: {rule.file}:{rule.line} says: {rule.text.strip()}"
                 yield SkillProblem(statement.line, "contradicts_rule", said)
 
@@ -132,13 +133,14 @@ def _with_use(check: SkillCheck, root: Path, found: Sequence[Findings]) -> Skill
     matched = sum(len(triggers & _stems(prompt)) >= _SHARED_WORDS for prompt in prompts)
     uses = with_gaps = ended_well = sessions = 0
     for session in found:
-        own = [
+        of_skill = [
             sample for sample in session.samples if sample.name == check.name or sample.name.endswith(f":{check.name}")
         ]
         gaps = {signal.sample for signal in session.signals if signal.status is Status.OPEN}
-        uses, sessions = uses + len(own), sessions + bool(own)
-        with_gaps += sum(sample.id in gaps for sample in own)
-        ended_well += sum(sample.id not in gaps and bool(sample.answered) and not sample.incomplete for sample in own)
+        uses, sessions = uses + len(of_skill), sessions + bool(of_skill)
+        with_gaps += sum(sample.id in gaps for sample in of_skill)
+        without_gaps = [sample for sample in of_skill if sample.id not in gaps]
+        ended_well += sum(bool(sample.answered) and not sample.incomplete for sample in without_gaps)
     problems = list(check.problems)
     if description and not uses and len(prompts) >= _FEWEST_PROMPTS:
         total = f"{len(prompts):,} prompts"

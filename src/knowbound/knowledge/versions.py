@@ -92,13 +92,13 @@ class StatedVersion(NamedTuple):
 
 def versions_in(text: str) -> Iterator[StatedVersion]:
     """Yield the versions that a text says the project uses."""
-    if _TALK.search(text):
+    if _TALK.search(text):  # of an upgrade: the version may be the old one
         return
-    several = [found for found in _STATED.finditer(text) if not _OF_ANOTHER.search(text[: found.start()])]
-    names = Counter(_tool_name(found["name"]) for found in several)
-    for found in several:
+    stated = [found for found in _STATED.finditer(text) if not _OF_ANOTHER.search(text[: found.start()])]
+    times = Counter(_tool_name(found["name"]) for found in stated)
+    for found in stated:
         name = _tool_name(found["name"])
-        if (name in _PINNED or name in _LEAST) and names[name] == 1:
+        if (name in _PINNED or name in _LEAST) and times[name] == 1:  # of two versions none is sure to be the one used
             is_least = bool(found["at_least"] or (found["more"] and found["more"] != ".x"))
             yield StatedVersion(name, found["version"], is_least, found.group())
     for found in _LISTED.finditer(text):
@@ -118,7 +118,7 @@ def look_up_version(tree: Checkout, words: str, file: str) -> Looked:
     least = [found for folder in folders for found in _stated_in(tree, leasts, folder)]
     if stated.is_list:
         is_below = bool(least) and _numbers(stated.version) < _numbers(least[0][0])
-        return Looked(Truth.CONTRADICTED, least[0][1]) if is_below else UNKNOWN
+        return Looked(Truth.CONTRADICTED, least[0][1]) if is_below else UNKNOWN  # the lowest is unsupported
     candidates = [*least, *pinned] if stated.is_least else [*pinned, *least]
     if not candidates:
         return UNKNOWN
@@ -140,8 +140,8 @@ def _stated_in(
     for name, pattern in files:
         path = posixpath.join(folder, name)
         for number, line in enumerate(tree.lines(path) if path in tree.files else (), 1):
-            if found := pattern.match(line):
-                yield found[1], StatementPlace(path, number)
+            if version := pattern.match(line):
+                yield version[1], StatementPlace(path, number)
 
 
 def _tool_name(name: str) -> str:

@@ -29,7 +29,7 @@ class SampleCounts:
         self.turns = self.gap_turns = 0
         self.weights: Counter[float] = Counter()  # of samples: the heaviest signal of each
         self.open_weights: Counter[float] = Counter()  # the same over open signals
-        self.most_weights: Counter[float] = Counter()  # the same over open and undecided signals
+        self.not_closed_weights: Counter[float] = Counter()  # the same over open and undecided signals
         self.types: Counter[str] = Counter()
         self.statuses: Counter[str] = Counter()
 
@@ -42,7 +42,7 @@ class SampleCounts:
             if open_weights := [signal.weight for signal in signals if signal.status is Status.OPEN]:
                 self.open_weights[max(open_weights)] += 1
             if open_or_undecided := [signal.weight for signal in signals if signal.status in NOT_CLOSED]:
-                self.most_weights[max(open_or_undecided)] += 1
+                self.not_closed_weights[max(open_or_undecided)] += 1
         self.turns += turns
         self.gap_turns += gap_turns
         for signal in signals:
@@ -59,8 +59,8 @@ class SampleCounts:
             by_type={type_: self.types.get(type_, 0) for type_ in SignalType},
             by_status={status: self.statuses.get(status, 0) for status in Status},
             open_weighted=Weighted.of(self.open_weights, self.samples),
-            open_most=Rate(self.most_weights.total(), self.samples),
-            open_weighted_most=Weighted.of(self.most_weights, self.samples),
+            open_most=Rate(self.not_closed_weights.total(), self.samples),
+            open_weighted_most=Weighted.of(self.not_closed_weights, self.samples),
         )
 
 
@@ -87,7 +87,7 @@ class Aggregate:
         """One session."""
         samples = [sample for sample in found.samples if self._skill is None or sample.name == self._skill]
         if not samples and self._skill is not None:
-            return
+            return  # a session in which the skill was not used
         self.sessions += 1
         self.projects[project_name(found.project)] += 1
         sample_ids = {sample.id for sample in samples}
@@ -104,8 +104,8 @@ class Aggregate:
         signals_of: dict[str, list[Signal]] = {}
         for signal in found.signals:
             signals_of.setdefault(signal.sample, []).append(signal)
-        reached_by: set[str] = set()  # skills
-        answered_of: dict[str, list[int]] = {}
+        answered_skills: set[str] = set()  # what the session reached counts for each of these
+        answered_of: dict[str, list[int]] = {}  # by sample: the indexes of its turns that have an answer
         for turn in turns:
             if turn.steps:
                 answered_of.setdefault(turn.sample, []).append(turn.index)
@@ -118,25 +118,25 @@ class Aggregate:
             gap_turns = sum(index in gap_turn_indexes for index in answered)
             self._all.add(signals, len(answered), gap_turns)
             self._skills.setdefault(sample.name, SampleCounts()).add(signals, len(answered), gap_turns)
-            reached_by.add(sample.name)
+            answered_skills.add(sample.name)
             if signals:
                 self.skill_of[sample.id], self.project_of[sample.id] = sample.name, found.project
             for signal in signals:
-                self._keep(signal, found)
+                self._keep_in_inventory(signal, found)
             self._topics.add(found, signals)
-        for name in reached_by:
+        for name in answered_skills:
             self._reached.setdefault(name, set()).update(found.reached)
             self.reached.update(found.reached)
 
-    def _keep(self, signal: Signal, found: Findings) -> None:
+    def _keep_in_inventory(self, signal: Signal, found: Findings) -> None:
         self.signals += 1
-        # Open before resolved, hard before soft, new before old; the counter keeps it stable.
+        # Open before resolved, heavy before light, new before old; of equals the counter puts the first one first.
         rank = (signal.status in NOT_CLOSED, signal.weight, found.ended, -next(self._order))
         entry = (rank, signal)
         if len(self._inventory) < INVENTORY:
             heapq.heappush(self._inventory, entry)
         elif rank > self._inventory[0][0]:
-            heapq.heapreplace(self._inventory, entry)
+            heapq.heapreplace(self._inventory, entry)  # in place of the signal with the lowest rank
 
     def figures(self) -> GapFigures:
         """The figures over all complete samples."""
@@ -145,8 +145,8 @@ class Aggregate:
     def skills(self, knowledge: frozenset[str]) -> list[SkillRow]:
         """One row per skill, most samples first."""
         rows = [
-            SkillRow(name, tally.figures(), Rate(len(knowledge & self._reached[name]), len(knowledge)))
-            for name, tally in self._skills.items()
+            SkillRow(name, counts.figures(), Rate(len(knowledge & self._reached[name]), len(knowledge)))
+            for name, counts in self._skills.items()
         ]
         return sorted(rows, key=lambda row: (-row.gap.rate.n, row.name))
 

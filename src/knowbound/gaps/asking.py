@@ -70,7 +70,7 @@ def decide_misses(found: Sequence[Findings], asker: Asker, may_see: Callable[[st
             if 1 <= miss.number <= len(question.signals):
                 _apply_answer(question.signals[miss.number - 1], miss, question.lines, asker.judge)
     for findings in found:
-        settle_repeats(findings.signals)
+        settle_repeats(findings.signals)  # a repeated failure has the status of its misses
     failed = [
         (question.source.session, answer.problem)
         for question, answer in zip(questions, asked, strict=True)
@@ -82,20 +82,20 @@ def decide_misses(found: Sequence[Findings], asker: Asker, may_see: Callable[[st
 def is_asked(signal: Signal) -> bool:
     """Report whether a model is asked about a signal: a miss of a call that was not wrong in itself."""
     is_miss = signal.type is SignalType.FAILED_SEARCH
-    return is_miss and signal.status is not Status.MALFORMED and not signal.by
+    return is_miss and signal.status is not Status.MALFORMED and not signal.by  # by: the model that decided it before
 
 
 def _apply_answer(signal: Signal, answer: MissAnswer, lines: Sequence[tuple[ActivityRecord, str]], judge: str) -> None:
     """Give a miss the model's verdict, unless its quotation is not verbatim in the lines that the model saw."""
-    place = next((record for record, text in lines if is_quoted(answer.quote, [sendable(text)])), None)
-    if place is None or answer.status is Status.UNDECIDED:
+    quoted = next((record for record, text in lines if is_quoted(answer.quote, [sendable(text)])), None)
+    if quoted is None or answer.status is Status.UNDECIDED:
         return
     signal.status, signal.by = answer.status, judge
     if answer.status in (Status.OPEN, Status.RESOLVED):
         signal.ending = answer.ending
-        if answer.ending is Ending.FOUND and place.call_id and place.call_id not in signal.call_ids:
-            signal.resolved_by = place.call_id
-            calls = sum(record.call_id != "" for record, _ in lines if signal.line < record.line <= place.line)
+        if answer.ending is Ending.FOUND and quoted.call_id and quoted.call_id not in signal.call_ids:
+            signal.resolved_by = quoted.call_id  # a later call, not the miss itself
+            calls = sum(record.call_id != "" for record, _ in lines if signal.line < record.line <= quoted.line)
             signal.cost = msgspec.structs.replace(signal.cost or Cost(), calls=max(1, calls))
 
 
@@ -127,11 +127,12 @@ def _lines_around(
     Fewer records after each miss are shown if more do not fit into the tokens of a question.
     """
     own = [record for record in activity.records if record.agent_id == agent_id or record.kind is RecordKind.PROMPT]
-    missed = {id_ for signal in signals for id_ in signal.call_ids}
-    places = [place for place, record in enumerate(own) if record.call_id in missed]
-    prompt = max((at for at in range(min(places, default=0)) if own[at].kind is RecordKind.PROMPT), default=-1)
+    missed = {call_id for signal in signals for call_id in signal.call_ids}
+    misses = [index for index, record in enumerate(own) if record.call_id in missed]
+    earlier_prompts = (index for index in range(min(misses, default=0)) if own[index].kind is RecordKind.PROMPT)
+    prompt = max(earlier_prompts, default=-1)  # -1, no prompt, is left out below
     for after in (_RECORDS_AFTER, _RECORDS_AFTER // 2, _RECORDS_AFTER // 4, 3):
-        around = (range(max(0, place - _RECORDS_BEFORE), place + after + 1) for place in places)
+        around = (range(max(0, miss - _RECORDS_BEFORE), miss + after + 1) for miss in misses)
         shown = {prompt, *(index for indexes in around for index in indexes)}
         lines = [(own[index], _line(own[index])) for index in sorted(shown) if 0 <= index < len(own)]
         if estimated_tokens("\n".join(text for _, text in lines)) <= _RECORD_TOKENS:
@@ -141,24 +142,25 @@ def _lines_around(
 
 def _line(record: ActivityRecord) -> str:
     """Return a record of the session as the model reads it."""
-    nothing = "" if record.ok and record.done else " (nothing)" if record.done else " (refused by the user)"
+    failure = "" if record.ok and record.done else " (nothing)" if record.done else " (refused by the user)"
     match record.kind:
         case RecordKind.PROMPT:
             return f"L{record.line} user: {short_line(record.text, _SAID_CHARS)}"
         case RecordKind.SAID:
             return f"L{record.line} agent: {short_line(record.text, _SAID_CHARS)}"
         case RecordKind.READ:
-            return f"L{record.line} read{nothing} {record.path}"
+            return f"L{record.line} read{failure} {record.path}"
         case RecordKind.EDIT:
-            return f"L{record.line} wrote{nothing} {record.path}: {short_line(record.text, _WRITTEN_CHARS)}"
+            return f"L{record.line} wrote{failure} {record.path}: {short_line(record.text, _WRITTEN_CHARS)}"
         case RecordKind.SKILL:
             return f"L{record.line} used the skill {short_line(record.text, _QUERY_CHARS)}"
     verb = {RecordKind.SEARCH: "searched", RecordKind.COMMAND: "ran"}.get(record.kind, f"used {record.tool}")
     output = f" → {short_line(record.output, _OUTPUT_CHARS)}" if record.output else ""
-    return f"L{record.line} {verb}{nothing}: {short_line(record.text, _QUERY_CHARS)}{output}"
+    return f"L{record.line} {verb}{failure}: {short_line(record.text, _QUERY_CHARS)}{output}"
 
 
 def _inputs(question: _Question) -> dict[str, str]:
+    """Return the values of the prompt's placeholders: the misses, and the lines of the session around them."""
     rows = (
         {"number": number, "line": f"L{signal.line}", "tool": signal.tool, "looked_for": sendable(signal.query)}
         for number, signal in enumerate(question.signals, 1)

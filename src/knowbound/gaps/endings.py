@@ -39,10 +39,13 @@ from knowbound.text.redact import excerpt
 
 WINDOW = 8  # steps in which a shared word is enough
 _NEAR_STEPS = 3  # steps in which words count that do not name what was missed
+_MAIN_AGENT = ""  # its agent_id
 _LONGEST_QUESTION_CHARS = 4_000
 _CORRECTION_CHARS = 240  # of the user's answer that are kept
 _SPECIFIC_LETTERS = 6  # of a word by which an answer is known
 _MOST_FOLLOWED = 64  # misses of one agent at a time
+_MOST_CALLS = 64  # of one step that are looked at
+_NEW_TEXT_CHARS = 20_000  # of an edit that are looked through for a name
 _MOST_OPEN_NAMES = 2_000  # of a sample
 _GUESS_STEPS = 2  # between a miss and a guess that shares one word with it
 _MOST_DOUBTS = 200  # of a turn
@@ -90,7 +93,7 @@ class Endings:
 
     def begin_turn(self, last_said: str, prompt: str) -> None:
         """Begin a turn: decide the main agent's misses, which its last words or the user's prompt may answer."""
-        for miss in self._followed.pop("", ()):
+        for miss in self._followed.pop(_MAIN_AGENT, ()):
             if last_said:
                 miss.asked |= _is_asked(miss, last_said)
                 miss.gave_up |= gives_up(last_said, miss.wanted.words)
@@ -101,7 +104,7 @@ class Endings:
             shared = miss.wanted.words & prompt_words
             if signal.ending is Ending.ASKED or any(len(word) >= _SPECIFIC_LETTERS for word in shared):
                 signal.correction = " ".join(excerpt(prompt, _CORRECTION_CHARS).split())
-                if signal.ending in (Ending.WENT_ON, Ending.ASKED):
+                if signal.ending in (Ending.WENT_ON, Ending.ASKED):  # a guess stays a guess, whatever the user says
                     signal.status, signal.ending = Status.RESOLVED, Ending.ASKED  # the user's words answer it
         self._unanswered.clear()
 
@@ -125,7 +128,7 @@ class Endings:
     def _names(self, miss: _Miss, call: ToolCall, agent_id: str) -> tuple[str, ...]:
         """Return the names of a miss; in a chain of searches for the same thing, the first search's name leads."""
         own = topic_names(call, miss.wanted, self.project)
-        for earlier in reversed(self._followed.get(agent_id, ())):
+        for earlier in reversed(self._followed.get(agent_id, ())):  # the nearest first
             shared = miss.wanted.words & earlier.wanted.words
             if not earlier.is_doubt and earlier.signal.names and len(shared) >= 2:
                 first = earlier.signal.names[0]
@@ -136,7 +139,7 @@ class Endings:
         """Return the first successful lookups of a step, cached for all of its misses."""
         if self._cached_step is not step:
             found = (call for call in step.calls if call.outcome is Outcome.OK and call.kind in LOOKUPS)
-            self._cached_step, self._successful_lookups = step, list(islice(found, _MOST_FOLLOWED))
+            self._cached_step, self._successful_lookups = step, list(islice(found, _MOST_CALLS))
         return self._successful_lookups
 
     def doubt(self, signal: Signal, step: Step) -> None:
@@ -147,7 +150,7 @@ class Endings:
         if step.calls:
             self._look_at_calls(miss, step)
             if signal.ending is None and _announces(signal.text, step):
-                signal.ending = Ending.FOUND
+                signal.ending = Ending.FOUND  # "it may be in a.py, let me look": the look is the answer
         self._followed_by(step.agent_id).append(miss)
 
     def _followed_by(self, agent_id: str) -> list[_Miss]:
@@ -158,7 +161,7 @@ class Endings:
         return followed
 
     def again(self, signal: Signal, agent_id: str) -> None:
-        """Count a further failed call of the same event."""
+        """Count a further failed call that joined the signal of an earlier miss."""
         for miss in self._followed.get(agent_id, ()):
             if miss.signal is signal:
                 miss.calls += 1
@@ -182,7 +185,7 @@ class Endings:
         if step.tokens is not None:
             miss.tokens = (miss.tokens or 0) + step.tokens
         if said and not miss.is_doubt:
-            if not miss.has_spoken or miss.steps <= _NEAR_STEPS:
+            if not miss.has_spoken or miss.steps <= _NEAR_STEPS:  # later words are about something else
                 miss.took_for_absent |= not miss.has_spoken and concludes_absence(said)
                 miss.gave_up |= gives_up(said, miss.wanted.words)
             miss.has_spoken = True
@@ -190,7 +193,7 @@ class Endings:
 
     def _look_at_calls(self, miss: _Miss, step: Step) -> None:
         """Note which calls of a step ask the user about a miss, find it, or create it."""
-        for call in step.calls[:_MOST_FOLLOWED]:
+        for call in step.calls[:_MOST_CALLS]:
             if (
                 is_question_tool(call)
                 and not miss.is_doubt
@@ -199,7 +202,8 @@ class Endings:
                 miss.asked, miss.user_answered = True, call.outcome is Outcome.OK
             if call.outcome is not Outcome.OK:
                 continue
-            if (call.kind in LOOKUPS or (miss.is_doubt and call.kind is ToolKind.SHELL)) and miss.signal.ending is None:
+            may_answer = call.kind in LOOKUPS or (miss.is_doubt and call.kind is ToolKind.SHELL)  # a test run, say
+            if may_answer and miss.signal.ending is None:
                 miss.calls += call.kind is not ToolKind.READ  # to read on is work; to search on is what the miss cost
                 self._resolve_if_found(miss, call, step)
             elif call.kind is ToolKind.EDIT and self._creates(miss, call):
@@ -216,7 +220,7 @@ class Endings:
         signal = miss.signal
         signal.ending, signal.resolved_by = Ending.FOUND, call.id
         signal.found_at = None if place == NOWHERE else place
-        calls = miss.calls + (call.kind is ToolKind.READ)
+        calls = miss.calls + (call.kind is ToolKind.READ)  # of reads, which are not in it, only the one that found it
         signal.cost = Cost(calls, miss.steps, _seconds(miss.time, step.time), miss.tokens)
 
     def _creates(self, miss: _Miss, call: ToolCall) -> bool:
@@ -224,11 +228,11 @@ class Endings:
         names = wanted_by(call, self.project).names
         if names & miss.wanted.names:
             return True
-        new = call.input or {}
-        text = next((value for key in ("content", "new_string", "patch") if isinstance(value := new.get(key), str)), "")
-        return bool(text) and any(
-            name in plain_name(text[:20_000]) for name in miss.wanted.names if len(name) >= _SPECIFIC_LETTERS
-        )
+        edit = call.input or {}
+        keys = ("content", "new_string", "patch")  # under which agents give the new text
+        text = next((value for key in keys if isinstance(value := edit.get(key), str)), "")
+        long_names = (name for name in miss.wanted.names if len(name) >= _SPECIFIC_LETTERS)
+        return bool(text) and any(name in plain_name(text[:_NEW_TEXT_CHARS]) for name in long_names)
 
     def _decide_if_over(self, miss: _Miss) -> bool:
         """Decide a miss whose window has passed or whose end is known; report whether it was decided."""
@@ -243,7 +247,7 @@ class Endings:
         signal = miss.signal
         self._set_status(miss)
         waits = signal.ending in (Ending.WENT_ON, Ending.ASKED, Ending.GUESSED, Ending.GAVE_UP)
-        if waits and not signal.agent_id and len(self._unanswered) < _MOST_FOLLOWED:
+        if waits and signal.agent_id == _MAIN_AGENT and len(self._unanswered) < _MOST_FOLLOWED:
             self._unanswered.append(miss)
 
     def _set_status(self, miss: _Miss) -> None:
@@ -252,17 +256,17 @@ class Endings:
         if signal.cost is None:
             signal.cost = Cost(miss.calls, miss.steps, tokens=miss.tokens)
         if signal.status not in (Status.OPEN, Status.RESOLVED):
-            return
+            return  # malformed or incidental, as its call says
         if miss.is_doubt:
             if signal.ending is Ending.FOUND:
                 signal.status = Status.RESOLVED
             else:
                 gave_up = gives_up(signal.text, words_in(signal.text))
                 signal.ending = Ending.ASKED if miss.asked else Ending.GAVE_UP if gave_up else Ending.GUESSED
-                signal.cost = Cost()
+                signal.cost = Cost()  # no call answered it: nothing was spent
             return
         if miss.check is ExistenceCheck.ABSENCE:
-            signal.status = Status.VERIFICATION
+            signal.status = Status.VERIFICATION  # the miss was expected, whatever a later call finds
         elif signal.ending is Ending.FOUND:
             signal.status = Status.RESOLVED
         elif miss.check is ExistenceCheck.WHETHER:
@@ -278,7 +282,7 @@ class Endings:
             signal.status = Status.VERIFICATION
         else:
             signal.status, signal.ending = Status.UNDECIDED, Ending.WENT_ON
-        if signal.status in NOT_CLOSED:
+        if signal.status in NOT_CLOSED:  # a later find of its very name may still resolve it
             for name in miss.wanted.names:
                 if len(self._open_by_name) < _MOST_OPEN_NAMES:
                     self._open_by_name.setdefault(name, []).append(miss)
@@ -309,13 +313,13 @@ def _announces(doubt: str, step: Step) -> bool:
 def _seconds(start: str, end: str) -> float | None:
     try:
         elapsed = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
-    except (ValueError, TypeError):
+    except (ValueError, TypeError):  # a trace without times, or one time with a zone and one without
         return None
-    return round(elapsed, 1) if elapsed >= 0 else None
+    return round(elapsed, 1) if elapsed >= 0 else None  # clocks may go backwards
 
 
 def settle(found: Findings) -> None:
-    """End each miss that a guess about it follows, and give the guess the topic of the miss."""
+    """End each miss that a doubt (hedge or marker) about it follows: it was guessed. The doubt gets its topic."""
     doubts: _Doubts = {}
     for signal in found.signals:
         if signal.type in (SignalType.HEDGING, SignalType.EXPLICIT_MARKER) and signal.status is Status.OPEN:
@@ -325,7 +329,7 @@ def settle(found: Findings) -> None:
     for signal in found.signals:
         if signal.type is not SignalType.FAILED_SEARCH or not (about := _doubts_about(signal, doubts)):
             continue
-        took_for_absent = signal.ending is None and signal.status is Status.VERIFICATION
+        took_for_absent = signal.ending is None and signal.status is Status.VERIFICATION  # a doubt says it was unsure
         if signal.ending is Ending.WENT_ON or took_for_absent:
             signal.status, signal.ending = Status.UNDECIDED, Ending.GUESSED
         if signal.status in NOT_CLOSED:
@@ -337,11 +341,11 @@ def settle(found: Findings) -> None:
 def settle_repeats(signals: list[Signal]) -> None:
     """Give each repeated failure the joint status of its misses."""
     statuses = {
-        call: signal.status for signal in signals if signal.type is SignalType.FAILED_SEARCH for call in signal.call_ids
+        id_: signal.status for signal in signals if signal.type is SignalType.FAILED_SEARCH for id_ in signal.call_ids
     }
     for signal in signals:
         if signal.type is SignalType.REPEATED_FAILURE:
-            signal.status = _joint_status([statuses[call] for call in signal.call_ids if call in statuses])
+            signal.status = _joint_status([statuses[id_] for id_ in signal.call_ids if id_ in statuses])
 
 
 def _doubts_about(miss: Signal, doubts: _Doubts) -> list[Signal]:
@@ -349,9 +353,9 @@ def _doubts_about(miss: Signal, doubts: _Doubts) -> list[Signal]:
     words = frozenset[str]().union(*map(specific_words, miss.query.replace("/", " ").split()))
     return [
         doubt
-        for doubt, said in doubts.get((miss.agent_id, miss.turn), ())
+        for doubt, doubted in doubts.get((miss.agent_id, miss.turn), ())
         if doubt.step >= miss.step
-        and ((len(words) > 1 and words <= said) or (doubt.step - miss.step <= _GUESS_STEPS and words & said))
+        and ((len(words) > 1 and words <= doubted) or (doubt.step - miss.step <= _GUESS_STEPS and words & doubted))
     ]
 
 

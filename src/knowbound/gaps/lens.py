@@ -83,7 +83,7 @@ class SessionLens:
                 self._new_skill(event.name, invoked=True)
             elif isinstance(event, Broken):
                 self._failure = event.reason or "the agent failed"
-            elif self._started and event.session != self.found.session:
+            elif self._started and event.session != self.found.session:  # only a Start is left here
                 return event
             else:
                 self.start(event)
@@ -144,17 +144,18 @@ class SessionLens:
     def _injection(self, injection: Injection) -> None:
         """Keep the texts that were put into the context, with the turn they belong to."""
         if injection.path:
-            self._note_reached((injection.path,))
+            self._note_reached((injection.path,))  # what is in the context needs no reading
             self._note_loaded(injection)
         injected = self._turn.injected if self._turn else self._injected
         path, source, line = redact(injection.path), injection.source, injection.line
+        # A text may hold several items of another knowledge tool: then each of them counts, else the text as a whole.
         for text in [item.content for item in other_items(injection).items] or [injection.content]:
             if len(injected) == _MOST_INJECTED:
                 return
             injected.append(InjectedText(source, path, excerpt(text, EXCERPT), len(text), line, injection.item))
 
     def _new_skill(self, name: str, *, invoked: bool = False) -> None:
-        """Begin the sample of a skill, which lasts to the next. Reading the file of the same skill begins none."""
+        """Begin the sample of a skill. The same skill begins one only if invoked after work was done."""
         if name == self._skill and not (invoked and self._sample and self._sample.steps > 1):
             return
         sample = self._sample
@@ -193,9 +194,9 @@ class SessionLens:
         """Count a step in its turn and sample, keep its signals, and begin the skills whose files it read."""
         self._note_time(step.time)
         self._failure = ""
-        self._digest = crc32(step.id.encode("utf-8", "replace"), self._digest)
+        self._digest = crc32(step.id.encode("utf-8", "replace"), self._digest)  # over the ids of all steps
         turn, sample = self._turn_and_sample(step.agent_id)
-        number = self._steps[step.agent_id] = self._steps.get(step.agent_id, 0) + 1
+        step_number = self._steps[step.agent_id] = self._steps.get(step.agent_id, 0) + 1
         unanswered = 0
         skills: list[str] = []
         for call in step.calls:
@@ -207,28 +208,28 @@ class SessionLens:
                     skills += _SKILL_FILE.findall(call.query)
             self.found.unknown_calls += is_unknown_call(call)
         sample.steps += 1
-        sample.answered += bool(step.said) or unanswered < len(step.calls)
+        sample.answered += bool(step.said) or unanswered < len(step.calls)  # words, or the result of a call
         sample.calls += len(step.calls)
         self.found.tool_calls += len(step.calls)
         if turn is not None:
             turn.steps += 1
             turn.calls += len(step.calls)
-            if step.said and not step.agent_id:
+            if step.said and not step.agent_id:  # a sub-agent speaks to the main agent, not to the user
                 turn.answer = step.said[-1].text
-        if not step.agent_id:
+        if not step.agent_id:  # a sub-agent that was cut off cuts off no sample
             self._ends_unanswered = unanswered > 0
         new = partial(
-            Signal, session=self.found.session, turn=turn.index if turn else 0, sample=sample.id, step=number,
+            Signal, session=self.found.session, turn=turn.index if turn else 0, sample=sample.id, step=step_number,
             agent_id=step.agent_id,
         )  # fmt: skip
-        events = self._calls.step(step, number, new)
+        events = self._calls.step(step, step_number, new)
         if events:
             self._keep_up_to_limit(events)
         self._keep_own_words(step, events)
         if step.said:
             self._text_signals(step, new)
         for name in skills:
-            if not self._skill.endswith(name):
+            if not self._skill.endswith(name):  # invoked as "plugin:name"
                 self._new_skill(name)
 
     def _turn_and_sample(self, agent_id: str) -> tuple[Turn | None, Sample]:
@@ -272,12 +273,12 @@ class SessionLens:
                         type=type_,
                         status=Status.OPEN,
                         message_id=said.message_id,
-                        text=_clean_part(text, clean),
+                        text=_clean_part(part, clean),
                         context=_clean_part(context, clean),
                         file=step.path,
                         line=said.line,
                     )
-                    for type_, text, context in found
+                    for type_, part, context in found
                 ]
             )
             self._calls.doubt([signal for signal in kept if SOURCES[signal.type].is_doubt], step)
@@ -293,7 +294,7 @@ class SessionLens:
     def _note_loaded(self, injection: Injection) -> None:
         """Keep the knowledge files that the client put into the context without being asked."""
         path = relative_to(injection.path, self.found.project)
-        if injection.source in _LOADING and path in self._reached:
+        if injection.source in _LOADING and path in self._reached:  # reached has knowledge files alone
             self._loaded[path] = None
 
     def _note_reached(self, paths: Iterable[str]) -> None:
@@ -335,6 +336,6 @@ def _redact_signal(signal: Signal) -> list[str]:
     if signal.found_at is not None:
         signal.found_at = FoundPlace(redact(signal.found_at.path), signal.found_at.line)
     if not signal.text and raw == (signal.query, signal.path):
-        return list(signal.names)
+        return list(signal.names)  # nothing was redacted
     shown = plain_name(f"{signal.query} {signal.path} {signal.text}")
     return [name for name in signal.names if name in shown]

@@ -65,9 +65,9 @@ def observe(
     if not paths:
         known, paths = places_of_agents(environ)
         places = [str(path) for path in paths or known]
-    files, left_out = scan(paths, settings.store_keep_days)
+    files, scan_warnings = scan(paths, settings.store_keep_days)
     if not files:
-        why = "".join(f" {one}." for one in left_out)
+        why = "".join(f" {warning}." for warning in scan_warnings)
         raise InputError("no-sessions", f"No sessions found in {listed(places)}.{why} Try: knowbound observe PATH")
     knowledge, links = knowledge_files(settings.root, settings.knowledge)
     hedges_off_reason = why_hedges_off(settings)
@@ -76,13 +76,13 @@ def observe(
     lens, forgotten = lens_state(settings), load_forgotten(settings.home)
     corpus = digest_of(
         [lens, repr(filters), str(settings.root), str(root_is_given), *places, *knowledge]
-        + ([forgotten.salt] if forgotten else [])
+        + ([forgotten.salt] if forgotten else [])  # a first `forget` changes the report
         + ([settings.cluster_mongo_url] if settings.cluster_mongo_url else [])
         + [f"{file.path}|{file.size}|{file.mtime_ns}" for file in files]
     )
     report, keys = store.run("observe", ObserveReport, corpus) or (None, [])
     if report is not None and not (report.unrecognised and can_read_more(report.unrecognised, store)):
-        store.make_newest("observe", corpus)
+        store.make_newest("observe", corpus)  # nothing changed since: the report is shown again
         if also:
             read_together(sessions_of(files, store, forgotten).sessions, files, also, settings, progress)
             _publish_to_team(settings)
@@ -92,14 +92,14 @@ def observe(
 
     last_look = _newest_run_time(store, places, filters)
     found = sessions_of(files, store, forgotten)
-    left_out += keep_bounded(settings.home, settings.store_keep_days, keys_of(found.sessions))
+    scan_warnings += keep_bounded(settings.home, settings.store_keep_days, keys_of(found.sessions))
     read = read_what_changed(found.sessions, files, settings, store, lens, progress, also)
-    gone = [] if paths_are_given else store.digested(read.keys)
+    gone = [] if paths_are_given else store.digested(read.keys)  # read in the background, then their files were deleted
     keys, warnings = [*read.keys, *gone], [*read.warnings, *filter(None, [hedges_off_reason])]
     if gone:
         warnings.append(f"Sessions that count by what was read before their transcripts were deleted: {len(gone)}")
     files = _without_forgotten(files, found, read.forgotten, store, settings.home, warnings)
-    warnings += left_out + ([links_not_followed(links, settings.root)] if links else [])
+    warnings += scan_warnings + ([links_not_followed(links, settings.root)] if links else [])
     unread = found.left_out() + Counter({LeftOut.FORGOTTEN: len(read.forgotten)})
     report = report_of(
         store, keys, settings, filters, root_is_given, places, files, found.unrecognised, warnings, knowledge,
@@ -134,7 +134,7 @@ def read_ahead(settings: Settings, also: Sequence[Lens] = (), environ: Mapping[s
         found = sessions_of(files, store, forgotten)
         lens = lens_state(settings)
         read = read_what_changed(found.sessions, files, settings, store, lens, None, also, asks=False)
-        _without_forgotten(files, found, read.forgotten, store, settings.home, [])
+        _without_forgotten(files, found, read.forgotten, store, settings.home, [])  # no report takes warnings
         store.keep_read_ahead([*read.keys, *store.digested(read.keys)])
     return read.read
 
@@ -147,7 +147,7 @@ def _without_forgotten(
     store.keep_files(row for row in found.fresh if row.path not in left_out)
     forgotten = load_forgotten(home) if left_out else None
     if forgotten is not None:
-        named = ((forgotten.file_row(file.path), file) for file in files if file.path in left_out)
+        named = ((forgotten.file_row(file.path), file) for file in files if file.path in left_out)  # path as a hash
         store.keep_files(FileRow(name, file.size, file.mtime_ns, problem="forgotten") for name, file in named)
         warnings.append(
             f"Files of forgotten sessions that were left out: {len(left_out)} (to read them again: remove "
@@ -200,7 +200,7 @@ def report_of(
     skipped: dict[str, int] = {}
     examples: list[SkippedLine] = []
     lines = duplicates = unknown_calls = 0
-    used: set[str] = set()
+    used: set[str] = set()  # files of the sessions within the filters
     unmanaged: list[UnmanagedInjection] = []
     marking = Marking()
     for found in store.findings(keys):
@@ -283,9 +283,9 @@ def report_of(
 def marked_guesses(found: Findings) -> Marking:
     """Count, among the guesses and doubts in the agents' words, those that the agent marked."""
     markers = sum(signal.type is SignalType.EXPLICIT_MARKER for signal in found.signals)
-    hedges = sum(signal.type is SignalType.HEDGING for signal in found.signals)
+    hedges = sum(signal.type is SignalType.HEDGING for signal in found.signals)  # a marked sentence is none
     guesses = Rate(markers, markers + hedges)
-    texts = (injected.excerpt for turn in found.turns for injected in turn.injected)
+    texts = (injected.excerpt for turn in found.turns for injected in turn.injected)  # they may ask for markers
     return Marking(asked=guesses) if any(SELF_MARKING in text for text in texts) else Marking(unasked=guesses)
 
 
@@ -299,7 +299,7 @@ def _nothing_found(
     message = f"No sessions found in {listed(places)}{f' with {given}' if given else ''}."
     if unrecognised:
         message += f" No trace: {some_of(unrecognised, 3)}."
-    message += "".join(f" {one}." for one in warnings)
+    message += "".join(f" {warning}." for warning in warnings)
     names = [reader.name for reader in readers()]
     if filters.agent and filters.agent not in names:
         return f"{message} Agents are: {', '.join(names)}."
@@ -316,22 +316,22 @@ def _coverage(
     """Return the share of knowledge files that agents opened themselves, of those that no client loads for them."""
     by_client = {path for path in knowledge if is_loaded_by_client(path)} | set(loaded)
     own = [path for path in knowledge if path not in by_client]
-    given = sorted(by_client.intersection(knowledge))
+    loaded_files = sorted(by_client.intersection(knowledge))
     if not sessions:
-        return Coverage(Rate(), [], 0, f"no session worked in {listed([str(root)])}", given)
+        return Coverage(Rate(), [], 0, f"no session worked in {listed([str(root)])}", loaded_files)
     if not knowledge:
-        return Coverage(Rate(), [], sessions, f"no knowledge files under {listed([str(root)])}", given)
+        return Coverage(Rate(), [], sessions, f"no knowledge files under {listed([str(root)])}", loaded_files)
     hits, uncovered = split_by_reach(own, reached)
-    return Coverage(Rate(len(hits), len(own)), uncovered, sessions, "", given)
+    return Coverage(Rate(len(hits), len(own)), uncovered, sessions, "", loaded_files)
 
 
 def _in_root(found: Findings, paths: Sequence[str], roots: tuple[str, str], root_is_given: bool) -> list[str]:
-    """Return the knowledge files of a session, relative to the root; none if the session worked elsewhere."""
+    """Return the knowledge files of a session, relative to the root; of a session elsewhere, only those in the root."""
     base = roots[1]
     project = found.project.rstrip("/")
     if project == base or project.startswith(base + "/"):
         return [relative_to(path if path.startswith("/") else f"{project}/{path}", base) for path in paths]
-    if works_in(found.project, roots) or root_is_given:
+    if works_in(found.project, roots) or root_is_given:  # a worktree or a copy: its paths are those of the root
         return [relative_to(path, project) for path in paths]
     return [relative_to(path, base) for path in paths if path.startswith(base + "/")]
 
@@ -341,9 +341,9 @@ def lens_state(settings: Settings) -> str:
     enabled = settings.hedging_classifier_enabled
     judge = hedging_judge_version(judge_for(settings, ModelTask.HEDGES)) if enabled else "none"
     cap = settings.hedging_classifier_max_candidates
-    off = "|hedges off" * settings.hedges_off + "|as specified" * settings.as_specified
-    off += "" if (misses := judge_for(settings, ModelTask.MISSES)) == RULES else f"|{misses}"
-    return f"{__version__}|{LENS_VERSION}|{judge}|{cap}|{settings.knowledge}|{settings.repeated_failure_calls}{off}"
+    more = "|hedges off" * settings.hedges_off + "|as specified" * settings.as_specified  # "" by default
+    more += "" if (misses := judge_for(settings, ModelTask.MISSES)) == RULES else f"|{misses}"
+    return f"{__version__}|{LENS_VERSION}|{judge}|{cap}|{settings.knowledge}|{settings.repeated_failure_calls}{more}"
 
 
 def listed(places: Sequence[str]) -> str:

@@ -85,10 +85,10 @@ def judge_findings(
     cap = cap_of(judge, max_candidates)
     if cap is None:
         return JudgedHedges(judged.warnings)
-    by_text = {signal.text: signal for signal in unjudged_signals}.values()
-    unjudged, failed = sum(map(_is_unjudged, by_text)), sum(map(_has_failed, by_text))
+    sentences = {signal.text: signal for signal in unjudged_signals}.values()  # the judge is asked once about each
+    unjudged, failed = sum(map(_is_unjudged, sentences)), sum(map(_has_failed, sentences))
     usd = None if usd_before is None or judge.usd is None else judge.usd - usd_before
-    judging = HedgeJudging(judge.version, cap, len(by_text) - unjudged - failed, unjudged, failed, usd)
+    judging = HedgeJudging(judge.version, cap, len(sentences) - unjudged - failed, unjudged, failed, usd)
     return JudgedHedges(judged.warnings, judging)
 
 
@@ -148,19 +148,20 @@ def read_what_changed(
     states = {key: state.removeprefix(UNJUDGED) for key, state in store.states().items()}
     # A worker of a cluster has neither the model nor its budget: with a cap it leaves hedges to this process.
     cap = settings.hedging_classifier_max_candidates or int(asks_about_hedges)
-    reading = replace(settings, hedging_classifier_max_candidates=cap)
+    worker_settings = replace(settings, hedging_classifier_max_candidates=cap)
     lens = Lens(rules, states, _read_in_worker, keep, taken_over(FINDINGS, settings))
-    changed = read_together(sessions, files, [lens, *also], reading, progress)
-    todo = changed[0]
-    left_out = [path for session in todo if session.key in forgotten for path in parts_of(session.files)]
+    changed = read_together(sessions, files, [lens, *also], worker_settings, progress)
+    for_lens = changed[0]  # each lens has read what changed for it
+    left_out = [path for session in for_lens if session.key in forgotten for path in parts_of(session.files)]
     by_key = zip(keys_of(sessions), sessions, strict=True)
     names = {key: session.name for key, session in by_key if key not in forgotten}
-    read = len({session.key for lens in changed for session in lens})
+    read_count = len({session.key for read_sessions in changed for session in read_sessions})
     if not (judges_together and asks):
-        return ReadSessions([*names], left_out, read)
+        return ReadSessions([*names], left_out, read_count)
     waiting = [(key, state) for key, state in store.states().items() if key in names and state.startswith(UNJUDGED)]
     unjudged = [(key, names[key], state.removeprefix(UNJUDGED)) for key, state in waiting]
-    return ReadSessions([*names], left_out, read, *_judge_together(unjudged, settings, store, hedges=asks_about_hedges))
+    judged = _judge_together(unjudged, settings, store, hedges=asks_about_hedges)
+    return ReadSessions([*names], left_out, read_count, *judged)
 
 
 def _read_in_worker(events: SharedEvents, settings: Settings) -> bytes:
@@ -182,6 +183,7 @@ def _read_in_worker(events: SharedEvents, settings: Settings) -> bytes:
 
 
 def _unread(session: SessionFiles, reason: str) -> Findings:
+    """Return findings without anything, which say why the session could not be read."""
     files = [*session.files, *session.sidechains.values()]
     return Findings(
         session=session.session,
@@ -195,8 +197,11 @@ def _unread(session: SessionFiles, reason: str) -> Findings:
 def _judge_together(
     fresh: list[tuple[str, str, str]], settings: Settings, store: Observed, *, hedges: bool
 ) -> JudgedHedges:
-    """Judge the hedges of all new sessions together, within one cap per evaluation, and the misses, newest first."""
-    found = [(row, list(store.findings([row[0]]))) for row in fresh]
+    """Judge the hedges of all new sessions together, within one cap per evaluation, and the misses, newest first.
+
+    `fresh` has the key, the name and the state of each new session.
+    """
+    found = [((key, name, state), list(store.findings([key]))) for key, name, state in fresh]
     all_findings = [findings for _, part in found for findings in part]
     judge = judge_of(settings) if hedges else None
     judged = JudgedHedges([])
@@ -291,10 +296,10 @@ def judged_rate(settings: Settings, judge: HedgingJudge) -> Rate | None:
     None if another judge or no judge decided in that run, or if calibration switched hedges off.
     """
     run = _run(settings)
-    judges = set(run.kept.values())
+    judges = set(run.kept.values())  # "" for none
     if why_hedges_off(settings) or judges - {judge.version, ""} or judges == {""}:
         return None
-    unjudged = {text for text, by in run.kept.items() if not by}
+    unjudged = {text for text, judge_version in run.kept.items() if not judge_version}
     kept_by_session = [
         [signal.text in run.kept for signal in _hedges(session, run, settings) if signal.text not in unjudged]
         for session in run.sessions
@@ -325,7 +330,7 @@ def _run(settings: Settings) -> _Run:
     members = [
         Member(FoundFile(row.path, row.size, row.mtime_ns), row.reader, row.session, row.agent_id, row.time)
         for row in (rows[path] for path in files if path in rows)
-        if row.reader and Path(row.path).is_file()
+        if row.reader and Path(row.path).is_file()  # a file without a reader is no trace
     ]
     return _Run(group(members), kept, filters)
 
@@ -338,5 +343,6 @@ def _hedges(session: SessionFiles, run: _Run, settings: Settings) -> Iterator[Si
 
 
 def _of_hedging(found: Findings, filters: Filters) -> Iterator[Signal]:
+    """Return the hedges in the samples within the filters."""
     wanted = {sample.id for sample in found.samples if not filters.skill or sample.name == filters.skill}
     return (signal for signal in found.signals if signal.type is SignalType.HEDGING and signal.sample in wanted)

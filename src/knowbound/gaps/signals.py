@@ -35,6 +35,7 @@ AT_LEAST = 3  # calls of a repeated failure; the specification retries "more tha
 _WINDOW = 3  # consecutive steps of a repeated failure (the specification's turns)
 _PLURALS = {ToolKind.SEARCH: "searches", ToolKind.LIST: "listings", ToolKind.READ: "reads"}
 _QUERY_SEPARATOR = " · "  # between the queries of an event
+_QUERIES_CHARS = 500  # of all queries of an event
 NewSignal = Callable[..., Signal]  # makes a signal of a step: the caller names its type, its status and its source
 
 
@@ -44,7 +45,7 @@ def is_failed_search(call: ToolCall) -> bool:
 
 
 def failed_as_specified(call: ToolCall) -> bool:
-    """Specification 1, source 1, to the letter: a Grep, a Read or a searching command that found nothing or failed."""
+    """Specification 1, source 1, to the letter: a Grep, a Read or a searching command (no Glob) that found nothing."""
     if kind_of(call.name) is ToolKind.SHELL:
         is_lookup = bool(_SEARCHES.search(first_text(call.input or {}, COMMAND_KEYS)))
     else:
@@ -62,7 +63,8 @@ def terms_of(call: ToolCall) -> frozenset[str]:
 def _is_in_one_file(call: ToolCall) -> bool:
     """Report whether a call searches one file: it asks whether the file holds something."""
     name = call.where.rpartition("/")[2]
-    return call.kind is ToolKind.SEARCH and "." in name[1:] and " " not in call.where and "*" not in name
+    is_file_name = "." in name[1:] and " " not in call.where and "*" not in name  # one path, with an extension
+    return call.kind is ToolKind.SEARCH and is_file_name
 
 
 class _LastMiss(NamedTuple):
@@ -107,17 +109,17 @@ class CallSignals:
         while self._prompt_characters > _MOST_PROMPTS:
             self._prompt_characters -= len(self._prompts.popleft())
 
-    def step(self, step: Step, number: int, new: NewSignal) -> list[Signal]:
+    def step(self, step: Step, step_number: int, new: NewSignal) -> list[Signal]:
         """The new events of a step; `new` makes a signal of its session, turn and sample."""
         self._endings.step(step)
-        if step.said and not step.agent_id:
+        if step.said and not step.agent_id:  # only the main agent's words are followed by the user's
             self._last_words = step.said[-1].text
         events: list[Signal] = []
         self.misses_in_step = 0
         for call in step.calls:
             if self.is_miss(call):
                 self.misses_in_step += 1
-                event = self._miss(call, step, number, new)
+                event = self._miss(call, step, step_number, new)
                 if event is not None:
                     events.append(event)
         return events + self._repeats.step(step, self, new)
@@ -142,14 +144,14 @@ class CallSignals:
             return ExistenceCheck.ABSENCE
         return ExistenceCheck.WHETHER if asks_whether(call, said) or _is_in_one_file(call) else None
 
-    def _miss(self, call: ToolCall, step: Step, number: int, new: NewSignal) -> Signal | None:
+    def _miss(self, call: ToolCall, step: Step, step_number: int, new: NewSignal) -> Signal | None:
         """Return the signal of a miss; None if it joins the signal of the similar miss before it."""
         check = self.check(call, step)
         wanted_terms = terms_of(call)
         last_miss = self._last_misses.get(step.agent_id)
         if last_miss is not None and last_miss.check is check and similar(last_miss.terms, wanted_terms):
             last_miss.signal.call_ids.append(call.id)
-            last_miss.signal.step = number
+            last_miss.signal.step = step_number
             self._endings.again(last_miss.signal, step.agent_id)
             return None
         event = new(
@@ -176,9 +178,10 @@ class CallSignals:
         """
         if call.kind is not ToolKind.READ:
             return False
-        relative = {path: relative_to(path, self._project) for path in (call.query, *call.query.split())}
+        given = {call.query, *call.query.split()}  # one path, which may have spaces, or several
+        relative = {relative_to(path, self._project) for path in given}
         root = self._project.rstrip("/")
-        names = {*relative, *relative.values(), *(f"{root}/{path}" for path in relative.values())} - {""}
+        names = {*given, *relative, *(f"{root}/{path}" for path in relative)} - {""}
         return any(name in prompt and _names_path(name, prompt) for name in names for prompt in self._prompts)
 
 
@@ -206,15 +209,15 @@ class _Repeats:
         self._windows.clear()
         self._running.clear()
 
-    def step(self, step: Step, misses: CallSignals, new: NewSignal) -> list[Signal]:
+    def step(self, step: Step, call_signals: CallSignals, new: NewSignal) -> list[Signal]:
         """The events that this step completes."""
         window = self._windows.get(step.agent_id)
         if window is None:
             window = self._windows[step.agent_id] = deque(maxlen=_WINDOW)
         window.append(step)
         events: list[Signal] = []
-        if not self._running and not misses.misses_in_step:
-            return events
+        if not self._running and not call_signals.misses_in_step:
+            return events  # no event that could grow or end, and none that could begin
         calls_by_class: dict[str, list[tuple[ToolCall, Step]]] = {
             tool_class: [] for tool_class in dict.fromkeys(map(_tool_class, step.calls)) if tool_class
         }
@@ -223,24 +226,24 @@ class _Repeats:
                 calls_by_class.get(_tool_class(call), []).append((call, recent_step))
         for tool_class, calls in calls_by_class.items():
             key = (step.agent_id, tool_class)
-            if not all(misses.is_miss(call) for call, _ in calls):
+            if not all(call_signals.is_miss(call) for call, _ in calls):  # one that succeeds ends the event
                 self._running.pop(key, None)
                 continue
             if len(calls) < self._at_least:
                 continue
             if key not in self._running:
-                self._running[key] = (self._new_event(calls, new), set())
+                self._running[key] = (self._new_event(calls, new), set())  # no call is counted in it yet
                 events.append(self._running[key][0])
-            self._extend_event(*self._running[key], [call for call, _ in calls], misses)
+            self._extend_event(*self._running[key], [call for call, _ in calls], call_signals)
         return events
 
-    def _extend_event(self, event: Signal, counted_ids: set[str], calls: list[ToolCall], misses: CallSignals) -> None:
+    def _extend_event(self, event: Signal, counted_ids: set[str], calls: list[ToolCall], shown: CallSignals) -> None:
         """Take in the calls that are new, and say how many there are by now."""
         new_calls = [call for call in calls if call.id not in counted_ids]
         counted_ids.update(call.id for call in new_calls)
         event.call_ids.extend(call.id for call in new_calls)
-        queries = dict.fromkeys((*event.query.split(_QUERY_SEPARATOR), *map(misses.shown_query, new_calls)))
-        event.query = cut(_QUERY_SEPARATOR.join(query for query in queries if query), 500)
+        queries = dict.fromkeys((*event.query.split(_QUERY_SEPARATOR), *map(shown.shown_query, new_calls)))
+        event.query = cut(_QUERY_SEPARATOR.join(query for query in queries if query), _QUERIES_CHARS)
         event.reason = f"{len(event.call_ids)} {_PLURALS[calls[0].kind]} in consecutive steps, all failed"
 
     def _new_event(self, calls: list[tuple[ToolCall, Step]], new: NewSignal) -> Signal:
@@ -303,7 +306,7 @@ def explicit_markers(text: str) -> list[str]:
         return []
     found: list[str] = []
     table: list[str] = []
-    for line in [*prose_lines(text), ""]:
+    for line in [*prose_lines(text), ""]:  # the empty line ends a table at the end of the text
         if line.lstrip().startswith("|"):
             table.append(line)
             continue
@@ -325,13 +328,14 @@ def _marked_rows(table: list[str]) -> list[str]:
     """The rows of a table with a marker in a cell; the header names its columns and marks nothing."""
     has_header = len(table) > 1 and bool(_TABLE_RULE.match(table[1]))
     is_legend = not has_header or bool(_LEGEND.search(table[0]))
-    return [row.strip() for row in table[2 * has_header :] if _row_has_real_marker(mask(row), is_legend)]
+    rows = table[2:] if has_header else table  # without the header and the rule below it
+    return [row.strip() for row in rows if _row_has_real_marker(mask(row), is_legend)]
 
 
 def _row_has_real_marker(masked: str, is_legend: bool) -> bool:
     """Report whether a row is marked. In a legend, a marker alone in the first cell is only explained."""
     first, *others = [cell.strip(" \t*_") for cell in masked.strip().strip("|").split("|")]
-    if _MARKER.fullmatch(first):
+    if _MARKER.fullmatch(first):  # it marks the other cells, if they say anything
         return not is_legend and any(_WORDS.search(cell) for cell in others)
     return any(map(_has_real_marker, [first, *others]))
 
@@ -344,13 +348,13 @@ def _is_talked_about(masked: str, marker: re.Match[str]) -> bool:
     """Report whether a text is about a marker, or has it as an index or type, instead of marking something with it."""
     before = masked[max(0, marker.start() - _NEAR_CHARS) : marker.start()]
     after = masked[marker.end() : marker.end() + _NEAR_CHARS]
-    if _TALK_BEFORE.search(before) or _TALK_AFTER.match(after):
+    if _TALK_BEFORE.search(before) or _TALK_AFTER.match(after):  # "mark it with [unknown]", "[unknown] tags"
         return True
     if _WORD_BEFORE.search(before) and (_NAME_BEFORE.search(before) or not _SENTENCE_GOES_ON.match(after)):
-        return True
+        return True  # an index or a type
     if _ARTICLE.search(before):
-        return bool(_NO_NOUN_AFTER.match(after))
-    return bool(_IS_OR_MEANS.match(after)) and not before.rstrip()[-1:].isalnum()
+        return bool(_NO_NOUN_AFTER.match(after))  # with a noun after it, it marks the noun
+    return bool(_IS_OR_MEANS.match(after)) and not before.rstrip()[-1:].isalnum()  # a sentence that begins with it
 
 
 def hedging_candidates(text: str) -> list[HedgingCandidate]:
@@ -359,7 +363,7 @@ def hedging_candidates(text: str) -> list[HedgingCandidate]:
         return []
     found = []
     for sentence in sentences(text, worth=may_hedge):
-        if sentence.masked and len(sentence.masked) <= _LONGEST_CHARS and _has_doubt(sentence):
+        if sentence.masked and len(sentence.masked) <= _LONGEST_CHARS and _has_doubt(sentence):  # masked: without code
             context = " ".join(filter(None, (sentence.before, sentence.text, sentence.after)))
             found.append(HedgingCandidate(sentence.text, cut(context, 2 * _LONGEST_CHARS)))
     return found

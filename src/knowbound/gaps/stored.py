@@ -34,8 +34,8 @@ _PROJECT_MARKS = (
 
 def project_at(root: Path) -> str:
     """Return the folder if it is a project, else "". A home folder is none, whatever agents keep in it."""
-    is_home = root in (Path.home().resolve(), Path(root.anchor))
-    return str(root) if not is_home and any((root / name).exists() for name in _PROJECT_MARKS) else ""
+    is_home_or_top = root in (Path.home().resolve(), Path(root.anchor))
+    return str(root) if not is_home_or_top and any((root / name).exists() for name in _PROJECT_MARKS) else ""
 
 
 class Filters(msgspec.Struct, frozen=True):
@@ -60,9 +60,9 @@ class Filters(msgspec.Struct, frozen=True):
 
     def has_project(self, found: Findings | AuditedSession) -> bool:
         """Report whether a session is of the project."""
-        if "/" in self.project:
+        if "/" in self.project:  # a folder, not a name
             return works_in(found.project, (self.project,))
-        return not self.project or self.project in found.project.split("/")
+        return not self.project or self.project in found.project.split("/")  # any folder on its path may have the name
 
     def shown(self) -> dict[str, str]:
         """The filters that were given."""
@@ -79,7 +79,7 @@ def since(text: str, now: datetime | None = None) -> str:
             # Whole minutes: the same question within one has one answer.
             return then.replace(second=0, microsecond=0, tzinfo=None).isoformat()
         given = datetime.fromisoformat(text)
-        if given.tzinfo is not None:
+        if given.tzinfo is not None:  # a date without a zone is UTC, as the times of sessions are
             given = given.astimezone(UTC)
         return given.replace(microsecond=0, tzinfo=None).isoformat()
     except (ValueError, OverflowError):
@@ -116,7 +116,7 @@ def newest_topic(settings: Settings, name: str) -> TopicReport:
         raise InputError("unknown-topic", _unknown_topic_message(name, report.topics))
     with closing(SqliteResults(settings.home)) as listing:  # only sessions that can have a signal of it are read
         keys_about = {*listing.keys_about(TopicNames(report.topic_names).names_of(topic.id))}
-        keys_about.update(listing.keys_of(example.session for example in topic.examples))
+        keys_about.update(listing.keys_of(example.session for example in topic.examples))  # a doubt may have no name
     seen = _signals_in_report(store, [key for key in keys if key in keys_about], Filters(**report.filters), report)
     signals = [
         TopicSignal(signal, sample.name, session.started[:10])
@@ -127,7 +127,7 @@ def newest_topic(settings: Settings, name: str) -> TopicReport:
 
 
 def topics_by_cost(settings: Settings, *, project: str = "", after: str = "", most: int = 50) -> ResultPage[Topic]:
-    """A page of the topics of the newest stored run, best worth writing down first."""
+    """A page of the topics of the newest stored run, best worth writing down first; `after` is where it starts."""
     from knowbound.store.listing import ResultPage
 
     topics = [topic for topic in newest_run(settings)[1].topics if not project or topic.project == project]
@@ -163,7 +163,7 @@ def newest_run(settings: Settings) -> tuple[Observed, ObserveReport, list[str]]:
     if kept is None:
         raise InputError("no-run", f"No stored run in {settings.home}. Try: knowbound observe, or knowbound eval")
     report, keys = kept
-    if any(not topic.id for topic in report.topics):
+    if any(not topic.id for topic in report.topics):  # stored by version 0.1.0
         report = msgspec.structs.replace(report, topics=[], warnings=[*report.warnings, _OLD_TOPICS])
     return store, report, keys
 
@@ -177,7 +177,7 @@ def _signals_in_report(
     topics, roots = TopicNames(report.topic_names), folders_of(Path(report.root))
     for found in store.findings(keys):
         if filters.admits(found):
-            samples = {
+            samples = {  # those that the report counts
                 sample.id: sample
                 for sample in found.samples
                 if sample.answered and (not filters.skill or sample.name == filters.skill)

@@ -60,7 +60,7 @@ class TopicNames:
     """The names of a report's topics, and by them the topic of a signal."""
 
     def __init__(self, known: Mapping[str, str] | None = None) -> None:
-        self.known = dict(known or {})  # name of a miss in a project → the name that its topic goes by
+        self.known = dict(known or {})  # "project\nname of a miss" → the name that its topic goes by
 
     def key(self, signal: Signal, project: str) -> str:
         """Return the name of a signal's topic: by the first name of a miss; of a doubt, by a name that a miss has."""
@@ -124,7 +124,7 @@ def _topic_by_name(members: Iterable[_ProjectSignal]) -> dict[str, str]:
     for member in members:
         if member.signal.query:
             misses.setdefault((member.project, topic_name(member.signal)), []).append(member.signal)
-    together: dict[tuple[str, str, int], list[str]] = {}  # by project, file or folder, and the sessions that it takes
+    together: dict[tuple[str, str, int], list[str]] = {}  # names by project, file or folder, and the sessions it takes
     for (project, name), signals in misses.items():
         of_code = [signal for signal in signals if signal.names and not _is_path(signal)]
         if path := _main_answer(of_code):
@@ -135,8 +135,8 @@ def _topic_by_name(members: Iterable[_ProjectSignal]) -> dict[str, str]:
     for (project, _, least_sessions), names in together.items():
         sessions = {signal.session for name in names for signal in misses[project, name]}
         if len(sessions) >= least_sessions and len(names) <= _MOST_NAMES:
-            known_to = {name: len({signal.session for signal in misses[project, name]}) for name in names}
-            best_known = max(names, key=lambda name: (known_to[name], len(name), name))
+            by_name = {name: len({signal.session for signal in misses[project, name]}) for name in names}
+            best_known = max(names, key=lambda name: (by_name[name], len(name), name))  # missed by most sessions
             topic_of.update({f"{project}\n{name}": best_known for name in names})
     return topic_of
 
@@ -152,7 +152,7 @@ def _assumed_folder(signals: list[Signal]) -> str:
     folders = {signal.query.rpartition("/")[0] for signal in signals}
     is_plain = all(not _WILD.search(signal.query) and signal.found_at is None for signal in signals)
     folder = folders.pop() if len(folders) == 1 and is_plain else ""
-    return "" if folder.startswith(("/", "~")) else folder
+    return "" if folder.startswith(("/", "~")) else folder  # outside of the project
 
 
 def _main_answer(signals: list[Signal]) -> str:
@@ -188,8 +188,8 @@ def has_topic(signal: Signal) -> bool:
 def _was_found_where_tried(signal: Signal) -> bool:
     """Report whether a miss was found at the very path that was tried, by an agent in another folder."""
     tried = signal.path if signal.outcome is Outcome.MISSING and signal.path else signal.query
-    found = signal.found_at.path.strip("/") if signal.found_at is not None else ""
-    return bool(found) and (found == tried.strip("/") or found.endswith("/" + tried.strip("/")))
+    found_path = signal.found_at.path.strip("/") if signal.found_at is not None else ""
+    return bool(found_path) and (found_path == tried.strip("/") or found_path.endswith("/" + tried.strip("/")))
 
 
 def _is_missed_or_open(members: list[_ProjectSignal]) -> bool:
@@ -234,7 +234,7 @@ def _id(project: str, key: str) -> str:
 
 
 def _topic(project: str, key: str, members: list[_ProjectSignal]) -> Topic:
-    """Sum the signals of one name up: cost, endings and answers of all, words of the signal that says most."""
+    """Make the topic of one name: cost, endings and answers of all its signals, title and words of the best one."""
     signals = [member.signal for member in members]
     most_telling = max(signals, key=_telling_rank)
     costs = [signal.cost for signal in signals if signal.cost is not None]
@@ -272,7 +272,7 @@ def _endings(signals: list[Signal]) -> dict[str, int]:
 
 def _calls_spent(signal: Signal) -> int:
     """Return the calls of a signal; a miss has at least its own."""
-    return max(signal.cost.calls if signal.cost else 0, 0 if signal.text else 1)
+    return max(signal.cost.calls if signal.cost else 0, 0 if signal.text else 1)  # one with a text is no call
 
 
 def _telling_rank(signal: Signal) -> tuple[bool, bool, int]:
@@ -305,6 +305,7 @@ def spelled(signal: Signal) -> str:
 
 
 def _answers(signals: list[Signal]) -> list[TopicAnswer]:
+    """Return the places where most sessions found what they missed."""
     found: dict[FoundPlace, set[str]] = {}
     for signal in signals:
         if signal.ending is Ending.FOUND and signal.found_at is not None and _is_place_of_it(signal):
@@ -315,7 +316,7 @@ def _answers(signals: list[Signal]) -> list[TopicAnswer]:
 
 def _examples(signals: list[Signal]) -> list[Example]:
     """One of each session, those that stayed open first."""
-    first: dict[str, Signal] = {}
+    first: dict[str, Signal] = {}  # by session
     for signal in sorted(signals, key=lambda signal: signal.status is not Status.OPEN):
         first.setdefault(signal.session, signal)
     return [Example(signal.session, signal.file, signal.line) for signal in list(first.values())[:_EXAMPLES]]

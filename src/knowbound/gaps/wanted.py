@@ -25,6 +25,7 @@ _SENTENCE_CHARS = 1_500
 _OUTPUT_LINES = 400  # of a result that are looked through for a place
 _SHOWN_CHARS = 100_000  # of a result that are looked through for a name
 _NAME_LETTERS = 4  # at least, of a name that says something
+_NAME_LETTERS_IN_PATH = 3  # the same of a file or folder
 _INNER_LETTERS = 5  # at least, of a name that counts inside another
 _SPECIFIC_LETTERS = 6  # at least, of a word that is enough alone
 _MOST_BRANCHES = 12
@@ -64,7 +65,7 @@ def wanted_by(call: ToolCall, project: str) -> Wanted:
 
 
 def topic_names(call: ToolCall, wanted: Wanted, project: str) -> tuple[str, ...]:
-    """The name that a miss is remembered by, longest first: of a path its last part, of a pattern what code spells.
+    """The names that a miss is remembered by: of a path its last part, of a pattern its code names, longest first.
 
     A single word of a pattern says too little: every search in a project about sessions has `session` in it.
     """
@@ -74,13 +75,11 @@ def topic_names(call: ToolCall, wanted: Wanted, project: str) -> tuple[str, ...]
         name = plain_name(parts[-1]) if parts else ""
         if not name:
             return ()
-        return (f"{plain_name(parts[-2])}/{name}" if name in _COMMON_WORDS and len(parts) > 1 else name,)
+        is_vague = name in _COMMON_WORDS and len(parts) > 1  # index, main: only with its folder
+        return (f"{plain_name(parts[-2])}/{name}" if is_vague else name,)
     identifiers = _IDENTIFIER.findall(_ESCAPE.sub(" ", call.query[:_QUERY_CHARS]))
-    return tuple(
-        sorted(
-            {plain_name(name) for name in identifiers if _is_code_spelling(name)}, key=lambda name: (-len(name), name)
-        )
-    )
+    names = {plain_name(name) for name in identifiers if _is_code_spelling(name)}
+    return tuple(sorted(names, key=lambda name: (-len(name), name)))
 
 
 def _is_code_spelling(name: str) -> bool:
@@ -106,6 +105,7 @@ def is_about_a_path(call: ToolCall) -> bool:
 
 
 def _is_glob(query: str) -> bool:
+    """Report whether a query is a path or a glob, without the signs that only regular expressions have."""
     return ("*" in query or "/" in query) and not re.search(r"[\\()^$+]|\.\*|\s", query)
 
 
@@ -134,9 +134,9 @@ def _wanted_by_path(path: str, project: str) -> Wanted:
         stems = [stem for part in parts if (stem := _stem(part).replace("*", ""))]
         if parts and stems:
             names.add(plain_name(stems[-1]))
-            words.update(*map(specific_words, stems[-3:]))
-    found = frozenset(name for name in names if len(name) >= _NAME_LETTERS - 1)
-    return Wanted(found, frozenset(words), tree_path)
+            words.update(*map(specific_words, stems[-3:]))  # folders further up say little
+    long_enough = frozenset(name for name in names if len(name) >= _NAME_LETTERS_IN_PATH)
+    return Wanted(long_enough, frozenset(words), tree_path)
 
 
 def _stem(part: str) -> str:
@@ -159,7 +159,7 @@ def plain_name(name: str) -> str:
 
 @lru_cache(maxsize=16384)
 def specific_words(name: str) -> frozenset[str]:
-    """Return the specific words inside a name."""
+    """Return the specific words inside a name: no common ones, no short ones."""
     words = (word for word in split_words(name) if word not in _COMMON_WORDS)
     return frozenset(canonical(word) for word in words if len(word) >= _NAME_LETTERS or not word.isascii())
 
@@ -187,7 +187,7 @@ def _is_same_folder(call: ToolCall, wanted: Wanted, project: str) -> bool:
     """Report whether a call looked into the folder where a path was missed: it shows what is there instead."""
     folder = wanted.path.rpartition("/")[0]
     if not folder or "*" in folder or call.kind is ToolKind.READ:
-        return False
+        return False  # a read shows one file, not what is in its folder
     looked = [_path_in_tree(path, project).rstrip("/") for path in (call.query, call.where) if path]
     return any(path == folder or path.rpartition("/")[0] == folder for path in looked)
 
@@ -221,6 +221,7 @@ _LAST_SHOWN: list[tuple[ToolCall, str]] = []  # the last call that was looked in
 
 
 def _plain_text(call: ToolCall) -> str:
+    """Return what a call showed, in the spelling of `Wanted.names`."""
     if not _LAST_SHOWN or _LAST_SHOWN[0][0] is not call:
         _LAST_SHOWN[:] = [(call, plain_term(call.text[:_SHOWN_CHARS].lower()))]
     return _LAST_SHOWN[0][1]
@@ -235,9 +236,9 @@ def _place_in_output(call: ToolCall, wanted: Wanted, project: str) -> FoundPlace
             plain_line = plain_term(line.lower())
             if any(name in plain_line for name in wanted.names):
                 found = _LINE.match(line)
-                if found is not None and (found["path"] or call.where):
+                if found is not None and (found["path"] or call.where):  # a search in one file prints no path
                     return _as_place(found["path"] or call.where, int(found["line"] or found["alone"]), project)
-                if _PATH.fullmatch(line.strip()):
+                if _PATH.fullmatch(line.strip()):  # a search that prints paths alone
                     return _as_place(line.strip(), 0, project)
         if len(call.paths) == 1:
             return _as_place(call.paths[0], 0, project)
@@ -304,7 +305,7 @@ def asks_whether(call: ToolCall, said: str) -> bool:
 
 
 def concludes_absence(said: str) -> bool:
-    """Report whether the first sentences after a result take "not there" for the answer."""
+    """Report whether the first sentences after a result take "not there" for the answer; giving up is no answer."""
     head = plain_sentences(said[:_NEAR_CHARS])[:2]
     return any(_ABSENT.search(sentence) and not _GAVE_UP.search(sentence) for sentence in head)
 

@@ -117,7 +117,7 @@ def calibrate_hedging(
 def _judged_sentences(labels: Sequence[Label], judge: HedgingJudge) -> tuple[list[Pair], list[str]]:
     """Return each label with the judge's verdict, and the problems of a judge that failed."""
     candidates = [HedgingCandidate(label.text, label.context, session=label.session) for label in labels]
-    judged = judge_candidates(judge, candidates, max_candidates=len(candidates))
+    judged = judge_candidates(judge, candidates, max_candidates=len(candidates))  # without a cap
     pairs, problems = [], []
     for label, verdict in zip(labels, judged.verdicts, strict=True):
         is_doubt: bool | None = None
@@ -240,7 +240,7 @@ def _keep_turn_calibrations(
     home: Path, mark: LabelMark, main: MeasuredJudge, gates: dict[Metric, MetricGate], fallback: MeasuredJudge | None
 ) -> None:
     """Store the calibrations by the version of each judge; the fallback has none of its own to fall back to."""
-    kept = {main.version: (main, gates, fallback.version if fallback else "")}
+    kept = {main.version: (main, gates, fallback.version if fallback else "")}  # judge, gates, fallback
     if fallback:
         own_gates = {metric: with_fallback(found.gate, None) for metric, found in fallback.metrics.items()}
         kept[fallback.version] = (fallback, own_gates, "")
@@ -265,7 +265,7 @@ def weekly_sample(
     newest = since[-DRIFT_TURNS:]
     is_whole = len(newest) == DRIFT_TURNS and _week_after(times[newest[0].id]) >= times[newest[-1].id]
     due = _week_after(times[newest[-1].id] if is_whole else calibrated.made)
-    if not is_whole or now > due:
+    if not is_whole or now > due:  # no sample is due, or its week is over
         return WeeklySample(due=due, is_due=now > due, labelled=0 if is_whole else len(newest))
     answers = judge.judge([turn.judged for turn in newest])
     metrics = {}
@@ -316,7 +316,7 @@ def judge_worth(settings: Settings, versions: Mapping[str, int], now: str) -> Ju
 
 def configured_worth(settings: Settings, versions: Mapping[str, int], now: str) -> JudgeWorth:
     """Return the worth of the configured judge, or if it is unavailable, of the judge that judged most turns."""
-    main = JudgeWorth(dict(versions)).version
+    main = JudgeWorth(dict(versions)).version  # the judge of most turns
     with suppress(KnowboundError):  # no such judge any more
         main = turn_judge(settings, background=True).version
     return _worth(settings, {main: versions.get(main, 0)}, main, now)
@@ -327,8 +327,8 @@ def is_trusted(settings: Settings, version: str) -> bool:
     calibration = turn_judge_calibration(settings.home, version) if version else None
     gate = calibration.gates.get(Metric.CONTRADICTED) if calibration else None
     if is_rules(version) or not version:
-        return gate is not None and gate.state is GateState.PASSED
-    return gate is None or gate.state is GateState.PASSED or gate.reason in _FEW_LABELS
+        return gate is not None and gate.state is GateState.PASSED  # rules must have passed
+    return gate is None or gate.state is GateState.PASSED or gate.reason in _FEW_LABELS  # a model must not have failed
 
 
 def _worth(settings: Settings, versions: dict[str, int], main: str, now: str) -> JudgeWorth:

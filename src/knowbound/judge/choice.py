@@ -104,7 +104,7 @@ def _configured(settings: Settings, task: ModelTask, *, background: bool) -> str
 def _may_use(settings: Settings, field: str, model: str, permission: Permission, background: bool) -> bool:
     """Report whether a named model may be asked: named by the user, for commands; else with the user's permission."""
     name = parse_name(model)
-    if not name.costs:
+    if not name.costs:  # it asks nobody
         return True
     provider = provider_of(name)
     if provider == permission.provider and _allows(permission, background):
@@ -138,6 +138,7 @@ def rescuer(settings: Settings) -> str:
 
 
 def _while_agents_work(settings: Settings, task: ModelTask) -> str:
+    """Return the model that may be asked for a task while an agent works; "" for none."""
     try:
         name = judge_for(settings, task, background=True)
     except ConfigError:  # no hook fails by the name of a model
@@ -150,7 +151,7 @@ def is_named_for_choosing(settings: Settings) -> bool:
     name, field = settings.model_tasks_choose.strip(), "model_tasks_choose"
     if name in ("", NONE, RULES, AUTO):
         return False
-    if _is_agent(name):
+    if _is_agent(name):  # an agent answers only when its user asks for it
         return False
     return field not in settings.from_project or provider_of(parse_name(name)) == THIS_MACHINE
 

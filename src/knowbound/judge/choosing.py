@@ -95,6 +95,7 @@ def _inputs_of(choosing: Choosing) -> dict[str, str]:
 
 
 def _chosen(candidates: int, answer: ChoiceAnswer) -> Chosen:
+    """Return the entries of an answer that are candidates; a problem if it names numbers of none."""
     entries = [entry for entry in answer.chosen if 1 <= entry.number <= candidates][:MOST]
     if answer.chosen and not entries:
         return Chosen(None, "the answer names no number of an entry")

@@ -81,7 +81,7 @@ class Label(msgspec.Struct, frozen=True, omit_defaults=True):
         if not self.text.strip():
             raise ValueError("the text is empty")
         if self.question == RUBRIC:
-            if isinstance(self.label, bool) or self.label not in _SCORES:
+            if isinstance(self.label, bool) or self.label not in _SCORES:  # true is equal to 1
                 raise ValueError("the label of a rubric must be a score from 1 to 5")
             if not self.rubric.strip():
                 raise ValueError("a score needs the rubric that it was given for")

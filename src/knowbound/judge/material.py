@@ -64,7 +64,8 @@ def turn_material(turn: JudgedTurn, focus: Iterable[str] = (), tokens: int = TOK
     answer = sendable(turn.response)
     names = names_in([answer, *focus])
     prompt = shortened(sendable(turn.prompt), int(tokens * _PROMPT_SHARE), names)
-    shown = shortened(answer, int(tokens * _ANSWER_SHARE), names_in(focus) or names)
+    names_in_answer = names_in(focus) or names  # its own names would choose every line
+    shown = shortened(answer, int(tokens * _ANSWER_SHARE), names_in_answer)
     next_message = shortened(sendable(turn.next_message), int(tokens * _NEXT_SHARE))
     before = _listed(turn.read_before, int(tokens * _BEFORE_SHARE), names)
     left = tokens - sum(map(estimated_tokens, (prompt, shown, next_message, before)))
@@ -267,6 +268,7 @@ def line_of(quotation: str, text: str, first: int) -> int:
 
 
 def _in_order(parts: list[str], text: str) -> bool:
+    """Report whether the parts are in the text one after another."""
     at = 0
     for part in parts:
         at = text.find(part, at)

@@ -79,6 +79,7 @@ class ModelHedgingJudge:
 
 
 def _entry_of_sentence(number: int, candidate: HedgingCandidate) -> AskedEntry:
+    """Return a sentence as it is asked about; its key is of what is shown, not of its number."""
     shown = {
         "question": both_ends(sendable(candidate.question), _QUESTION_CHARACTERS, " […] "),
         "context": both_ends(sendable(candidate.context), _CONTEXT_CHARACTERS, " […] "),
@@ -149,12 +150,14 @@ class ModelTurnJudge:
         return [self._verdicts(turn, results) for turn, results in zip(turns, asked, strict=True)]
 
     def _verdicts(self, turn: JudgedTurn, results: Sequence[AskResult[ItemAnswer]]) -> TurnVerdicts:
+        """Return the verdicts on a turn; the problem is that of the first item without one."""
         pairs = list(zip(turn.items, results, strict=True))
         problem = next((result.problem for _, result in pairs if result.value is None), "")
         verdicts = tuple(self._verdict(item, result.value) for item, result in pairs if result.value is not None)
         return TurnVerdicts(verdicts, problem, known_sum(*(result.usd for result in results)))
 
     def _verdict(self, item: JudgedItem, answer: ItemAnswer) -> ItemVerdict:
+        """Return the answer about an item as a verdict; only a contradicted item has a correction."""
         return ItemVerdict(
             item=item.id,
             on_topic=answer.on_topic,

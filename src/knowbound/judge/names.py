@@ -119,7 +119,7 @@ def parse_name(text: str) -> JudgeName:
         if provider is Provider.COMMAND:
             return JudgeName(text, provider, command=_command_words(text, f"{head}:"))
         model = _model(text, f"{head}:")
-        if provider is Provider.AGENT and model not in (*CLIENTS, "CLIENT"):  # the last in the list of forms
+        if provider is Provider.AGENT and model not in (*CLIENTS, "CLIENT"):  # "CLIENT": as the list of forms has it
             raise _unknown(text, f"a client is one of {', '.join(CLIENTS)}.")
         return JudgeName(text, provider, model=model)
     from knowbound.plugins import plugins  # noqa: PLC0415  (only for a name that is not built in)
@@ -130,6 +130,7 @@ def parse_name(text: str) -> JudgeName:
 
 
 def _model(text: str, prefix: str) -> str:
+    """Return the model's name after the prefix; an option or words with spaces are refused."""
     model = _rest(text, prefix, "a model")
     if model.startswith("-") or any(letter.isspace() for letter in model):
         raise _unknown(text, f"{model!r} is no model's name.")
@@ -137,6 +138,7 @@ def _model(text: str, prefix: str) -> str:
 
 
 def _rest(text: str, prefix: str, wanted: str) -> str:
+    """Return what follows the prefix. `wanted` names it in the error if nothing does."""
     rest = text[len(prefix) :].strip()
     if not rest:
         raise _unknown(text, f"{wanted} has to follow {prefix!r}.")
@@ -144,6 +146,7 @@ def _rest(text: str, prefix: str, wanted: str) -> str:
 
 
 def _command_words(text: str, prefix: str) -> tuple[str, ...]:
+    """Return the words of the command after the prefix, read as a shell reads them."""
     import shlex  # noqa: PLC0415  (the name `rules` is read in every run: it loads nothing)
 
     try:
@@ -173,6 +176,7 @@ def _server_name(text: str) -> JudgeName:
 
 
 def _suggestion(text: str) -> str:
+    """Return the sentence about an unknown name: the nearest form, or all forms."""
     import difflib  # noqa: PLC0415
 
     head, colon, rest = text.partition(":")

@@ -186,7 +186,7 @@ def _missing(form: str, name: JudgeName) -> list[str]:
     from knowbound.judge.models.completion import KEYS  # noqa: PLC0415
 
     if name.provider is Provider.COMMAND:
-        is_found = form in FORMS or shutil.which(name.command[0]) is not None
+        is_found = form in FORMS or shutil.which(name.command[0]) is not None  # FORMS has a placeholder
         return [] if is_found else [f"there is no program {name.command[0]!r}"]
     if name.provider in (Provider.CLAUDE_CLI, Provider.CODEX_CLI):
         program = name.provider.removesuffix("-cli")
@@ -238,7 +238,7 @@ def asker_of(
 
         recorded = Recorded(Path(name.file))
         return Asker(identity(name), recorded, options, recorded)
-    judge = name.text if name.provider is Provider.AGENT else identity(name)
+    judge = name.text if name.provider is Provider.AGENT else identity(name)  # as `take_answer` keeps its answers
     return Asker(judge, model or completer(name), options, store, allowance, AnswerSource(project=project))
 
 

@@ -75,13 +75,15 @@ class ModelRubricJudge:
         """Return one score per question, in order, asking several at once."""
         scores: dict[int, RubricScore] = {}
         for kind in RubricKind:
-            prompt, places = load_prompt(kind), [at for at, question in enumerate(questions) if question.kind is kind]
-            inputs = [{name: str(getattr(questions[at], name)) for name in prompt.places} for at in places]
+            prompt = load_prompt(kind)
+            positions = [at for at, question in enumerate(questions) if question.kind is kind]
+            inputs = [{name: str(getattr(questions[at], name)) for name in prompt.places} for at in positions]
             asked = self._asker.ask(prompt, inputs, RubricAnswer) if inputs else []
-            scores.update({place: self._scored(answer) for place, answer in zip(places, asked, strict=True)})
-        return [scores[place] for place in range(len(questions))]
+            scores.update({at: self._scored(answer) for at, answer in zip(positions, asked, strict=True)})
+        return [scores[at] for at in range(len(questions))]
 
     def _scored(self, asked: AskResult[RubricAnswer]) -> RubricScore:
+        """Return an answer as a score; without an answer, as unscored with the problem."""
         if asked.value is None:
             return RubricScore(None, judge=self.version, problem=asked.problem, usd=asked.usd)
         return RubricScore(

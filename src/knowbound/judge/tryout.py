@@ -56,6 +56,7 @@ def found_models(environ: Mapping[str, str] = os.environ) -> list[FoundModel]:
 
 
 def _claude(environ: Mapping[str, str]) -> Iterator[FoundModel]:
+    """Yield Claude Code as a model, if it is installed, with what may keep it from answering."""
     if find_client("claude") is None:
         return
     name, what = "claude-cli:haiku", "Claude Code on the PATH"
@@ -73,6 +74,7 @@ def _claude(environ: Mapping[str, str]) -> Iterator[FoundModel]:
 
 
 def _has_key(path: Path) -> bool:
+    """Report whether Claude Code's state has a key or an account."""
     with suppress(OSError, ValueError):
         config = json.loads(path.read_bytes())
         return isinstance(config, dict) and bool(config.get("primaryApiKey") or config.get("oauthAccount"))
@@ -80,6 +82,7 @@ def _has_key(path: Path) -> bool:
 
 
 def _codex(environ: Mapping[str, str]) -> Iterator[FoundModel]:
+    """Yield Codex as a model, if it is installed, with what may keep it from answering."""
     if find_client("codex") is None:
         return
     what, model = "Codex on the PATH", codex_client.usual_model()
@@ -93,6 +96,7 @@ def _codex(environ: Mapping[str, str]) -> Iterator[FoundModel]:
 
 
 def _keys(environ: Mapping[str, str]) -> Iterator[FoundModel]:
+    """Yield the models of the providers whose key is set."""
     note = "" if is_installed() else "needs the extra llm"
     if environ.get("ANTHROPIC_API_KEY"):
         yield FoundModel("anthropic:claude-haiku-4-5", "ANTHROPIC_API_KEY is set", is_installed(), note)
@@ -101,6 +105,7 @@ def _keys(environ: Mapping[str, str]) -> Iterator[FoundModel]:
 
 
 def _servers() -> Iterator[FoundModel]:
+    """Yield the first models of each server that answers on a usual port of this machine."""
     note = "" if is_installed() else "needs the extra llm"
     for port, program in _USUAL_PORTS.items():
         for model in _models_at(port)[:_MOST_MODELS]:
@@ -243,7 +248,7 @@ def measured(asker: Asker) -> list[TaskTried]:
             hits_on_choices(asker),
         ]
 
-    by_task = zip(_TASKS, hits(None), hits(recorded_asker()), hits(asker), strict=True)
+    by_task = zip(_TASKS, hits(None), hits(recorded_asker()), hits(asker), strict=True)  # None: the rules
     return [TaskTried(task, rules, large, model, problem) for task, (rules, _), (large, _), (model, problem) in by_task]
 
 

@@ -104,6 +104,7 @@ class RulesTurnJudge:
         return TurnVerdicts(tuple(found))
 
     def _verdict(self, text: _TurnText, item: JudgedItem, relevance: float) -> ItemVerdict:
+        """Judge an item; `relevance` is how far it is above half of the others' mean."""
         terms = _terms(item.content)
         denial = text.denial(item.content, terms)
         withdrawn = text.withdrawn.get(item.id)
@@ -122,6 +123,7 @@ class RulesTurnJudge:
 
 
 def _reason(denied: bool, contradicted: bool, use: float) -> str:
+    """Say which rule decided; without a denial, how much of the item the agent uses."""
     if denied:
         return "a sentence of the answer denies it"
     if contradicted:
@@ -153,8 +155,8 @@ class _TurnText:
         is_negative = bool(_NEGATIVE.search(content))  # to deny a negative item may be to confirm it
         values = _values(content)
         kinds = {kind for kind, _ in values}
-        is_restated = any(values & (said.values - said.denied_values) for said in self._sentences)
-        terms_before = frozenset[str]()
+        is_affirmed_elsewhere = any(values & (said.values - said.denied_values) for said in self._sentences)
+        terms_before = frozenset[str]()  # of the sentence before
         for at, said in enumerate(self._sentences):
             around = _share(item_terms & (said.terms | terms_before | self._prompt), item_terms)
             denies_words = any(_weight(item_terms & terms) >= _DENIED_WEIGHT for terms in said.denied)
@@ -162,7 +164,7 @@ class _TurnText:
             is_about_item = _share(item_terms & said.terms, item_terms) >= _OTHER_VALUE_SHARE
             has_other_value = is_about_item and any(kind in kinds for kind, _ in said.values)
             if (denies_words and not is_negative and around >= _DENIED_SHARE) or (
-                not is_restated and (denies_value or has_other_value)
+                not is_affirmed_elsewhere and (denies_value or has_other_value)
             ):
                 return " ".join(sentence.text for sentence in self._sentences[at : at + 2])
             terms_before = said.terms
@@ -316,6 +318,7 @@ def values_of(text: str) -> list[Value]:
 
 
 def _value(match: re.Match[str]) -> Value | None:
+    """Return the value that a match stands for; None if it is no value."""
     group, text = str(match.lastgroup), match.group()
     lower = text.lower().strip()
     if group in _NORMAL_FORMS:
@@ -347,6 +350,7 @@ def _amount(lower: str) -> tuple[ValueKind, str] | None:
 
 
 def _chinese_amount(lower: str) -> tuple[ValueKind, str] | None:
+    """Return the kind and the usual spelling of an amount below 100 in Chinese numerals."""
     found = re.match("[零一二两三四五六七八九十]+", lower)
     if found is None:
         return None

@@ -15,7 +15,7 @@ def utc_now() -> str:
 
 def comparable_time(text: str) -> str:
     """Return a time of a trace as an ISO time in UTC, "" if it is no time. A time without a zone is UTC."""
-    if not text or _USUAL.fullmatch(text):
+    if not text or _USUAL.fullmatch(text):  # it is in this form already
         return text
     try:
         moment = datetime.fromisoformat(text)

@@ -59,7 +59,7 @@ def embed(text: str) -> bytes:
     even = odd = pieces = 0
     for word in plain_words(text):
         word_even, word_odd, word_pieces = _word_sum(word)
-        if pieces + word_pieces > _PIECES_OF_LANE:
+        if pieces + word_pieces > _PIECES_OF_LANE:  # a lane of 16 bits would overflow
             _add_lanes(total, even, odd, pieces)
             even = odd = pieces = 0
         even, odd, pieces = even + word_even, odd + word_odd, pieces + word_pieces
@@ -131,11 +131,11 @@ class _Table:
         with open(path, "rb") as file:
             self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         magic, self.count, size = HEADER.unpack_from(self._file)
-        self._offsets = HEADER.size + self.count * DIMENSIONS
+        self._offsets = HEADER.size + self.count * DIMENSIONS  # positions in the file: vectors, offsets, names
         self._names = self._offsets + 4 * (self.count + 1)
         if magic != MAGIC or len(self._file) != self._names + size:
             raise ValueError(f"{path} is not a table of word pieces of this version")
-        self._known = range(self.count)
+        self._known = range(self.count)  # the rows, sorted by name
 
     def vector(self, row: int) -> int:
         """Return the 256 biased bytes of a row as one number."""

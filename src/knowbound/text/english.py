@@ -50,7 +50,7 @@ def stem(word: str) -> str:
         if word.endswith(suffix) and len(word) - len(suffix) >= least:
             word = word[: len(word) - len(suffix)] + put
             break
-    if word.endswith(_NOUN_OF_VERB) and len(word) > 5:
+    if word.endswith(_NOUN_OF_VERB) and len(word) > 5:  # approval
         word = word[:-2]
     word = word.replace("our", "or") if len(word) > 4 else word  # colour, color
     if len(word) > 3 and word.endswith("e"):
@@ -71,6 +71,7 @@ def common_start(word: str) -> str:
 
 
 def _singular(word: str) -> str:
+    """Return the singular of a noun; a verb loses its -s, too."""
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
     if word.endswith(("sses", "xes", "ches", "shes", "zzes")):

@@ -156,7 +156,7 @@ def _beginnings(words: str) -> str:
     """Return a pattern of the first four letters of these words, branching at the first letter to reject quickly."""
     rests: dict[str, set[str]] = {}
     for word in words.split():
-        rests.setdefault(word[0], set()).add(word[1:4] if len(word) > 2 else f"{word[1:]} ")
+        rests.setdefault(word[0], set()).add(word[1:4] if len(word) > 2 else f"{word[1:]} ")  # a short word ends there
     return "|".join(f"{letter}(?:{'|'.join(sorted(after))})" for letter, after in sorted(rests.items()))
 
 
@@ -231,9 +231,9 @@ def cues(masked: str) -> tuple[Cue, ...]:
         for match in _WORDS.finditer(low)
         if match.lastgroup != _NO_DOUBT and not (match[0] == "may" and _is_month(masked, match.start()))
     ]
-    if "?" in masked[-6:] and (asked := _ASKS.search(low)):
+    if "?" in masked[-6:] and (asked := _ASKS.search(low)):  # quotes and brackets may follow it
         found.append(Cue("question", *asked.span(asked.lastgroup or 0)))
-    if not masked.isascii() and _HAN.search(masked) and not _KANA.search(masked):
+    if not masked.isascii() and _HAN.search(masked) and not _KANA.search(masked):  # Japanese has the same signs
         found += [
             Cue(match.lastgroup or "", *match.span())
             for match in _SIGNS.finditer(masked)

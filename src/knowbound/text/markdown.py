@@ -66,7 +66,7 @@ def sections_of(path: str, text: str) -> list[DocumentSection]:
         _read_toml(lines, builder)
     else:
         body = _front_matter(lines, builder)
-        _read_markdown([""] * body + lines[body:], builder)
+        _read_markdown([""] * body + lines[body:], builder)  # the numbers of the lines stay
     builder.close(len(lines))
     return builder.found
 
@@ -77,8 +77,8 @@ class _Builder:
     def __init__(self, path: str) -> None:
         self.path = path
         self.found: list[DocumentSection] = []
-        self.levels: list[tuple[int, str]] = []
-        self.line = 1
+        self.levels: list[tuple[int, str]] = []  # level and heading of the open section, and of those around it
+        self.line = 1  # the first line of the open section
         self.blocks: list[DocumentBlock] = []
 
     def open(self, level: int, heading: str, line: int) -> None:
@@ -108,8 +108,8 @@ def _read_markdown(lines: list[str], builder: _Builder) -> None:
     tokens = _parser.parse("\n".join(_OTHER_BULLET.sub(_usual_bullet, line) for line in lines))
     lead = ""  # the line that introduces the next blocks: it ends with a colon, is all bold, or is a question
     items: list[str] = []  # the open items of lists, outermost first; "" until the text of an item is read
-    head: list[str] = []
-    row: list[str] = []
+    head: list[str] = []  # cells of the first row of the open table
+    row: list[str] = []  # cells of the open row
     row_line = 0
     for at, token in enumerate(tokens):
         first, end = token.map or (0, 0)
@@ -138,7 +138,7 @@ def _read_markdown(lines: list[str], builder: _Builder) -> None:
                 builder.add(BlockKind.ROW, row_line, row_line, " | ".join(row), f"{lead} {' | '.join(head)}".strip())
             case "tr_close", _:
                 head = row
-            case "inline", "paragraph_open" if items and not items[-1]:
+            case "inline", "paragraph_open" if items and not items[-1]:  # the first text of an item
                 items[-1] = _CHECKBOX.sub("", _plain_text(token))
                 builder.add(BlockKind.ITEM, first + 1, end, items[-1], " ".join(filter(None, (lead, *items[-2:-1]))))
             case "inline", "paragraph_open":
@@ -149,7 +149,7 @@ def _read_markdown(lines: list[str], builder: _Builder) -> None:
                     if not is_bold:
                         builder.add(BlockKind.PROSE, first + 1, end, text)
                 else:
-                    lead = lead if _is_question(lead) else ""
+                    lead = lead if _is_question(lead) else ""  # a question leads all paragraphs of its answer
                     builder.add(BlockKind.PROSE, first + 1, end, text, lead)
 
 

@@ -56,7 +56,7 @@ def _redact_once(text: str) -> str:
 
         text = redact_keys(text)
     parts = parts_with_runs(text)
-    if parts and _redact_shaped(parts) != parts:
+    if parts and _redact_shaped(parts) != parts:  # few parts are searched, not the whole text
         text = _redact_shaped(text)
     if may_have_parameter(text):
         from knowbound.text.secrets.forms import redact_parameters  # noqa: PLC0415
@@ -68,18 +68,19 @@ def _redact_once(text: str) -> str:
         text = redact_addresses(text)
     lowered = _lowered(text)
     names_secret = may_name_secret(lowered)
-    without = text
+    redacted = text
     if names_secret or may_have_option(text) or ("|" in text and ("echo" in text or "printf" in text)):
         from knowbound.text.secrets.forms import redact_commands  # noqa: PLC0415
 
-        without = redact_commands(text, names_secret=names_secret)
+        redacted = redact_commands(text, names_secret=names_secret)
     if names_secret:
         from knowbound.text.secrets.named import redact_named, redact_tables  # noqa: PLC0415
 
-        lowered = lowered if without == text else _lowered(without)
-        text, without = without, redact_named(without, lowered)
-        without = redact_tables(without, lowered if without == text else without.lower())
-    return without
+        lowered = lowered if redacted == text else _lowered(redacted)
+        without_named = redact_named(redacted, lowered)
+        lowered = lowered if without_named == redacted else without_named.lower()
+        redacted = redact_tables(without_named, lowered)
+    return redacted
 
 
 def _lowered(text: str) -> str:

@@ -42,6 +42,7 @@ def _counted(text: str, *words: str) -> int:
 
 
 def _pytest(text: str) -> Iterator[RunnerSummary]:
+    """Yield the summaries of pytest: `3 passed, 1 failed in 0.12s`."""
     for found in re.finditer(r"^(?:=+ )?((?:\d+ \w+, )*\d+ \w+|no tests ran)(?: in [\d.]+s.*)(?: =+)?$", text, re.M):
         summary = found[1]
         if re.search(r"\d (?:passed|failed|error|skipped|deselected|xfailed|warning)|no tests ran", summary):
@@ -50,6 +51,7 @@ def _pytest(text: str) -> Iterator[RunnerSummary]:
 
 
 def _unittest(text: str) -> Iterator[RunnerSummary]:
+    """Yield the summaries of unittest: `Ran 3 tests in 0.1s` and the result below it."""
     for found in re.finditer(r"^Ran (\d+) tests? in [\d.]+s\s+(OK|FAILED|NO TESTS RAN)(.*)$", text, re.M):
         ran, skipped = int(found[1]), sum(map(int, re.findall(r"skipped=(\d+)", found[3])))
         failed = sum(map(int, re.findall(r"(?:failures|errors|unexpected successes)=(\d+)", found[3])))
@@ -64,7 +66,7 @@ def _go(text: str) -> Iterator[RunnerSummary]:
     ran = [package for package in ok if "no tests to run" not in package]
     if failed:
         names = len([failure for failure in failed if failure.startswith("---")])
-        yield RunnerSummary("go test", None, names or len(failed))
+        yield RunnerSummary("go test", None, names or len(failed))  # no name: packages that did not build
     elif ok or re.search(r"^PASS$", text, re.M):
         empty = bool(ok and not ran) or (not ok and "no tests to run" in text)
         yield RunnerSummary("go test", None, ran=0 if empty else None)
@@ -89,6 +91,7 @@ def _cargo_test(text: str) -> Iterator[RunnerSummary]:
 
 
 def _mocha(text: str) -> Iterator[RunnerSummary]:
+    """Yield the summaries of Mocha: `3 passing`, with `1 failing` and `1 pending` below it."""
     for found in re.finditer(r"^[ \t]*(\d+) passing\b.*$", text, re.M):
         rest = text[found.end() :]
         failed, pending = (re.search(rf"^[ \t]*(\d+) {word}$", rest, re.M) for word in ("failing", "pending"))
@@ -96,6 +99,7 @@ def _mocha(text: str) -> Iterator[RunnerSummary]:
 
 
 def _ctest(text: str) -> Iterator[RunnerSummary]:
+    """Yield the summaries of CTest, which prints the failed tests and all tests."""
     # The line of a test alone: the list at the end names tests that did not run once more.
     skipped = len(re.findall(r"^\s*\d+/\d+ Test\b.*\*\*\*(?:Skipped|Not Run)", text, re.M))
     for failed, total in re.findall(r"\d+% tests passed, (\d+) tests? failed out of (\d+)", text):

@@ -57,9 +57,9 @@ def readable(text: str) -> str:
 def places(text: str) -> list[Place]:
     """Return the places of the words in a readable text, in order, without stop words."""
     if not text.isascii():
-        text = _HIRAGANA.sub(lambda run: " " * len(run.group()), text)
+        text = _HIRAGANA.sub(lambda run: " " * len(run.group()), text)  # the grammar of Japanese
     found: list[Place] = []
-    last_place: dict[str, int] = {}
+    last_place: dict[str, int] = {}  # of each term among the places: near repeats are left out
     for run in _RUN.finditer(text):
         for start, terms in _places_of_run(run.group(), run.start()):
             if last_place.get(terms[0], -_PLACES_BETWEEN_REPEATS) <= len(found) - _PLACES_BETWEEN_REPEATS:

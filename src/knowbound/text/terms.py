@@ -137,7 +137,7 @@ def one_edit(word: str, other: str) -> bool:
             word[at : at + 2] == other[at : at + 2][::-1] and word[at + 2 :] == other[at + 2 :]
         )
     short, long = sorted((word, other), key=len)
-    return short[at:] == long[at + 1 :]
+    return short[at:] == long[at + 1 :]  # the rest is equal behind the additional letter
 
 
 _TERM = re.compile(r"[^\W\d]\w{2,}|[\u4e00-\u9fff]{2,}")
@@ -153,7 +153,7 @@ _EMPTY = frozenset(
 def terms(query: str) -> frozenset[str]:
     """Return the terms of a search pattern in lower case, without the words that many patterns have."""
     found = {term.lower() for term in _TERM.findall(_ESCAPE.sub(" ", query))}
-    return frozenset(found - _EMPTY) or frozenset(found)
+    return frozenset(found - _EMPTY) or frozenset(found)  # all are common: then they count
 
 
 @lru_cache(maxsize=8192)

@@ -153,7 +153,7 @@ def group(members: Iterable[Member]) -> list[SessionFiles]:
     originals = _originals(members)
     sessions: dict[tuple[str, str], list[Member]] = {}
     for member in members:
-        own = (member.reader, member.session or member.file.path)
+        own = (member.reader, member.session or member.file.path)  # a file without an id is a session of its own
         sessions.setdefault(originals.get(own, own), []).append(member)
     grouped = []
     for (reader, session), parts in sessions.items():

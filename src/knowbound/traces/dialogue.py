@@ -106,7 +106,7 @@ def message_of(raw: object, id_: str, line: int = 0) -> Message | None:
     id_ = text_in(raw, "id", "uuid") or id_
     content = raw.get("content")
     if content is None:
-        content = raw.get("parts")
+        content = raw.get("parts")  # as Gemini names it
     if role == "tool" and not _has_parts(content):
         return Message(role, id_, results=(_result(raw, content),), time=time, line=line)
     texts, requests, results = read_parts(content)
@@ -205,15 +205,15 @@ class _UnfinishedStep:
             keys = [("id", result.id), ("named without id", result.name) if result.name else ("without id",)]
         else:
             keys = [("named", result.name) if result.name else ("any",)]
-        found = [number for key in keys if (number := self._first_open(key)) is not None]
-        if found:
-            self.results[min(found)] = result
-        return bool(found)
+        numbers = [number for key in keys if (number := self._first_open(key)) is not None]
+        if numbers:
+            self.results[min(numbers)] = result  # the first in the order of the calls
+        return bool(numbers)
 
     def _first_open(self, key: tuple[str, ...]) -> int | None:
         """Return the number of the first call under a key that lacks its result."""
         numbers = self._open_calls.get(key, ())
-        while numbers and numbers[0] in self.results:
+        while numbers and numbers[0] in self.results:  # found by another key
             numbers.popleft()
         return numbers[0] if numbers else None
 

@@ -117,7 +117,7 @@ def _item_of_fields(fields: Mapping[str, Any], content: str = "") -> OtherItem |
     """Return the item of a record; None if no field of it has a text."""
     by_name = {name.lower(): value for name, value in fields.items()}
 
-    def first(names: Iterable[str]) -> Any:
+    def first(names: Iterable[str]) -> Any:  # that has a value
         return next((by_name[name] for name in names if by_name.get(name) not in (None, "")), "")
 
     content = content or next((by_name[name] for name in _CONTENT if isinstance(by_name.get(name), str)), "")
@@ -334,7 +334,7 @@ def _of_sections(text: str) -> Iterator[OtherItem]:
     Parts between lines of a single § are items, too.
     """
     parts = _SEPARATOR.split(text)
-    if len(parts) > 2:
+    if len(parts) > 2:  # a single § separates nothing
         yield from (OtherItem(part.strip()) for part in parts)
         return
     sections = _sections(text)

@@ -126,6 +126,7 @@ def _built_in(built_in: BuiltIn) -> Reader:
 
 @cache
 def _installed() -> tuple[Reader, ...]:
+    """Return the readers of installed packages."""
     from knowbound.plugins import load_plugin, plugins  # noqa: PLC0415  (a hook needs no other package)
 
     loaded = (load_plugin("readers", name) for name in plugins("readers"))

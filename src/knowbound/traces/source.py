@@ -274,7 +274,7 @@ class Tables:
             try:
                 is_known = self._db.execute(is_table, (table,)).fetchone()[0]
                 named = self._db.execute(f"PRAGMA table_info({table})") if is_known else ()
-                self._columns[table] = frozenset(row[1] for row in named)
+                self._columns[table] = frozenset(row[1] for row in named)  # 1: the name of the column
             except (sqlite3.Error, UnicodeError) as error:
                 self._tally.skip(self._path, 1, f"unreadable: {type(error).__name__}")
                 return frozenset()

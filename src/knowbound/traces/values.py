@@ -154,7 +154,7 @@ def read_values(path: Path, tally: Tally) -> Iterator[tuple[int, object]]:
     if content is None or not content.strip():
         return
     try:
-        yield 1, decode(content)
+        yield 1, decode(content)  # one document
     except ValueError as error:
         number = 0
         try:

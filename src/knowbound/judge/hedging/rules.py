@@ -87,7 +87,7 @@ class RulesJudge:
             word, score = sentence[cue.start : cue.end], self._weights.bias + sum(weight(name, 0.0) for name in names)
             judged = score, word, names
             if score <= 0 and _DECLARED.search(word) and _NOT_DECLARED_WITH.isdisjoint(names):
-                judged = 1.0, word, [_DECLARED_LACK]
+                judged = 1.0, word, [_DECLARED_LACK]  # its words say it, whatever the weights do
             if best is None or judged[0] > best[0]:
                 best = judged
         if best is None:
@@ -135,7 +135,7 @@ class _FeatureFile(msgspec.Struct):
     phrases: list[_Phrase]
 
     def pattern(self, written: str | list[str]) -> re.Pattern[str]:
-        """Compile a pattern: its pieces joined, its parts put in."""
+        """Compile a pattern: its pieces are joined, and `<name>` stands for the part of that name."""
         text = "".join(written)
         for name, part in self.parts.items():
             text = text.replace(f"<{name}>", "".join(part))
@@ -262,7 +262,7 @@ def _features_near(low: str, cue: Cue, announced: re.Match[str] | None) -> list[
 def _subject(left: str) -> str:
     """Name the subject of the clause that contains the word of doubt."""
     start = 0
-    for border in _CLAUSE.finditer(left):
+    for border in _CLAUSE.finditer(left):  # the last one begins the clause
         start = border.end()
     clause = left[start:]
     if not clause.strip(" *_-|#\"'("):
@@ -276,9 +276,9 @@ def _features_of_sentence(sentence: str, low: str) -> list[str]:
     found = set(words(low))
     for word in _FEATURES_OF_WORD.keys() & found:
         names.update([f"with {name}" for name in _FEATURES_OF_WORD[word]])
-    names.update(
-        [f"with {name}" for name, gate, pattern in _PHRASES if not found.isdisjoint(gate) and pattern.search(low)]
-    )
+    for name, needed_words, pattern in _PHRASES:  # the words are the quick test
+        if not found.isdisjoint(needed_words) and pattern.search(low):
+            names.add(f"with {name}")
     names.update([f"with {name}" for name, pattern in _FORMS if pattern.search(low)])
     if not low.isascii():
         names.update(f"with {name}" for name, pattern in _CHINESE_AROUND if pattern.search(low))

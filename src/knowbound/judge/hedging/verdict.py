@@ -61,7 +61,7 @@ def judge_candidates(
     """
     # Where verdicts cost, equal sentences share one: that of the first.
     keys = [candidate.sentence if judge.costs else str(at) for at, candidate in enumerate(candidates)]
-    first_of_key = dict(zip(reversed(keys), reversed(candidates), strict=True))
+    first_of_key = dict(zip(reversed(keys), reversed(candidates), strict=True))  # the last to be put in stays
     kept = {key: verdict for key, first in first_of_key.items() if (verdict := judge.known(first)) is not None}
     unjudged = [key for key in dict.fromkeys(keys) if key not in kept]
     cap = cap_of(judge, max_candidates)

@@ -35,7 +35,7 @@ class AgentModel:
         self._judge, self._client, self._queue = judge, client, AgentQuestions(home)
 
     def complete(self, question: ModelQuestion, *, seconds: float) -> Completion:
-        """Queue the question."""
+        """Queue the question, and raise CompletionError: the answer comes later, to `take_answer`."""
         entries = tuple(QueuedEntry(*entry) for entry in question.entries)
         id_ = question_id(self._judge, question.version, entries)
         queued = QueuedQuestion(
@@ -95,15 +95,15 @@ def take_answer(home: Path, client: str, id_: str, text: str, keep_days: int = 0
             answers.keep_answer(question.version, question.judge, entry.key, answer, entry.session, entry.project)
             accepted.add(entry.key)
     left = tuple(entry for entry in question.entries if entry.key not in accepted)
-    rest = question_id(question.judge, question.version, left) if left else ""
+    id_of_rest = question_id(question.judge, question.version, left) if left else ""
     if left:
-        queue.put(client, msgspec.structs.replace(question, id=rest, entries=left))
-    return AnsweredQuestion(len(accepted), rejected, rest, len(queue.open(client)))
+        queue.put(client, msgspec.structs.replace(question, id=id_of_rest, entries=left))
+    return AnsweredQuestion(len(accepted), rejected, id_of_rest, len(queue.open(client)))
 
 
 def _answer_about(given: dict[str, Any], entry: QueuedEntry) -> object:
     """Return what an answer says about an entry."""
-    if not entry.id:
+    if not entry.id:  # the question is about one thing alone
         return given
     items = given.get("items")
     answers = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []

@@ -99,7 +99,7 @@ async def _complete(
         parameters = ModelRequestParameters(output_mode="native", output_object=answer)
     async with asyncio.timeout(seconds), connected(judge, seconds) as model:
         if schema is not None and not model.profile.get("supports_json_schema_output", False):
-            parameters = ModelRequestParameters()
+            parameters = ModelRequestParameters()  # the library would refuse the schema
         request = ModelRequest.user_text_prompt(question.text, instructions=question.instructions)
         response = await requested(model, [request], parameters)
     tokens_in, tokens_out = tokens_of_response(response)
@@ -154,6 +154,7 @@ async def connected(judge: JudgeName, seconds: float) -> AsyncIterator[Model]:
 
 
 def _model(judge: JudgeName, client: httpx2.AsyncClient) -> Model:
+    """Return the model by its provider's library, which is not to repeat a call by itself."""
     from pydantic_ai.settings import ModelSettings  # noqa: PLC0415
 
     settings = ModelSettings(max_retries=0, max_tokens=_OUTPUT_TOKENS)
@@ -187,6 +188,7 @@ async def _check_response(response: httpx2.Response) -> None:
 
 
 def _bounded(stream: httpx2.AsyncByteStream) -> httpx2.AsyncByteStream:
+    """Return the stream with a limit to its length."""
     import httpx2  # noqa: PLC0415
 
     class Bounded(httpx2.AsyncByteStream):
@@ -334,6 +336,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 def _completion(body: bytes) -> Completion:
+    """Return the answer in Anthropic's or in OpenAI's form: what the other one has is empty."""
     try:
         answer = msgspec.json.decode(body, type=_Answer)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

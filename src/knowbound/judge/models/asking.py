@@ -118,9 +118,9 @@ class Asker:
         self._lock = threading.Lock()
         self._slots = threading.BoundedSemaphore(max(1, options.concurrency))
         self._stopped = threading.Event()
-        self._hopeless = ""
+        self._hopeless = ""  # why every further call would fail
         self._spent = 0.0  # USD, as far as known
-        self._total, self._own_tokens, self._seconds = CallCosts(), 0, 0.0
+        self._total, self._own_tokens, self._seconds = CallCosts(), 0, 0.0  # own: estimated by us
 
     @property
     def usage(self) -> AskingUsage:
@@ -206,7 +206,7 @@ class Asker:
         """Ask several questions at once; keep each good answer at once, so that an interruption loses little."""
         if not questions:
             return
-        reporting = SILENT if isinstance(self._completer, Recorded) else announcer()
+        reporting = SILENT if isinstance(self._completer, Recorded) else announcer()  # a recording costs nothing
         plan = AskingPlan(self.judge, [question.next_call() for question in questions])
         if not reporting.begin(plan):
             for question in questions:
@@ -216,7 +216,7 @@ class Asker:
         try:
             asked = {pool.submit(self._ask_in_a_slot, question, until): question for question in questions}
             for done, future in enumerate(as_completed(asked), 1):
-                future.result()
+                future.result()  # raises what interrupted it
                 question = asked[future]
                 for key, answer, source in question.valid():
                     version = question.prompt.version
@@ -305,7 +305,7 @@ class Asker:
                 self._allowance.record(usd, limit)
 
     def _reason_to_stop(self) -> str:
-        """Return the reason to make no further call, or ""."""
+        """Return the reason to make no further call, or "" after the call was counted (`reserve`)."""
         if self._hopeless:
             return self._hopeless
         if self._stopped.is_set():

@@ -94,6 +94,7 @@ def _completion(result: Mapping[str, Any]) -> Completion:
 
 
 def _events(out: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the events in the output: those of a list, or the only one; none if it is no JSON."""
     try:
         value = msgspec.json.decode(out)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -194,6 +195,7 @@ def forced_by_administrator(folder: Path) -> str:
 
 
 def _json(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file; an empty one if the file has none."""
     try:
         value = msgspec.json.decode(path.read_bytes())
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

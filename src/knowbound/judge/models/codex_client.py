@@ -129,6 +129,7 @@ class CodexModel:
 
 
 def _events(out: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the events in the output, one on each line; lines of other text are left out."""
     for line in out.splitlines():
         with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             event = msgspec.json.decode(line)
@@ -171,6 +172,7 @@ def usual_model() -> str:
 
 
 def _known_models() -> Any:
+    """Return the models of the installed client's catalogue, as it describes them."""
     ran = run_program([_program(), "debug", "models"], "", _CATALOGUE_SECONDS, Path.home(), agent_environment())
     if ran.code != 0:
         raise CompletionError(f"codex cannot be asked: {shown(ran.err.decode('utf-8', 'replace'))}", hopeless=True)

@@ -300,6 +300,7 @@ def recording_hash(path: Path) -> str:
 
 
 def _recorded_answers(path: Path) -> list[RecordedAnswer]:
+    """Return the answers in a recording, one on each line. Raises ConfigError."""
     lines = []
     for number, data in enumerate(_recorded_bytes(path).splitlines(), 1):
         if not data.strip():
@@ -314,6 +315,7 @@ def _recorded_answers(path: Path) -> list[RecordedAnswer]:
 
 
 def _recorded_bytes(path: Path) -> bytes:
+    """Return the content of a recording. Raises ConfigError."""
     try:
         return path.read_bytes()
     except OSError as error:

@@ -73,7 +73,7 @@ class OpenQuestion(Generic[_T]):
         check: Callable[[AskedEntry, _T], str],
     ) -> None:
         self.prompt, self._texts, self._entries, self._type, self._check = prompt, texts, entries, type_, check
-        self._has_several = bool(entries[0].id)
+        self._has_several = bool(entries[0].id)  # one thing alone has no id
         self._open = {entry.key: entry for entry in entries}
         self._values: dict[str, _T] = {}
         self._problems: dict[str, str] = {}
@@ -135,7 +135,7 @@ class OpenQuestion(Generic[_T]):
         results: dict[str, AskResult[_T]] = {}
         for at, entry in enumerate(self._entries):
             value, entry_problem = self._values.get(entry.key), self._problems.get(entry.key) if entry.id else ""
-            tally = self.tally if at == 0 else CallCosts()
+            tally = self.tally if at == 0 else CallCosts()  # a sum over the results is right
             results[entry.key] = tally.asked(value, "" if value is not None else entry_problem or self.problem)
         return results
 

@@ -187,13 +187,13 @@ def parts_with_runs(text: str) -> str:
         end = runs.find(b" ", at)
         end = len(text) if end < 0 else end
         if _may_be_token(text, at, end):
-            paths = paths or signs.translate(_IN_PATH)
+            paths = paths or signs.translate(_IN_PATH)  # made once, if it is needed
             start, end = paths.rfind(b" ", 0, at) + 1, paths.find(b" ", end)
             end = len(text) if end < 0 else end
             is_first, is_last = _LINE_START.search(text, max(0, start - 16), start), _LINE_END.match(text, end)
             start = max(0, start - (_CHARACTERS_TO_NEXT_LINE if is_first else _CHARACTERS_BESIDE))
             if start <= end_of_part:
-                start = parts.pop()[0]
+                start = parts.pop()[0]  # they overlap: one part
             end_of_part = end + (_CHARACTERS_TO_NEXT_LINE if is_last else _CHARACTERS_BESIDE)
             parts.append((start, end_of_part))
         at = runs.find(_LONG, end)

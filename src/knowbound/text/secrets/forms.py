@@ -193,6 +193,7 @@ def _hides_secret(run: str, redact: Callable[[str], str]) -> bool:
 
 
 def _redact_block(found: re.Match[str]) -> str:
+    """Redact a private key between its first and its last line; the space after it stays."""
     block = found[0]
     if not _BASE64.search(block):  # code or prose that only names the lines around a key
         return block
@@ -204,7 +205,7 @@ def _redact_cut(text: str) -> str:
     kept, done = [], 0
     for end in _KEY_REST.finditer(text):
         before = text[max(done, end.start() - _LENGTH) : end.start()]
-        lines = _LINES_BACKWARD.match(before[::-1])
+        lines = _LINES_BACKWARD.match(before[::-1])  # reversed: it must end where the end line begins
         if lines and _BASE64.search(lines[0]):
             kept += [text[done : end.start() - lines.end()], mark("private-key")]
             done = end.end()

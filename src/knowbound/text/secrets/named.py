@@ -62,7 +62,7 @@ _TAKES_VALUE = lazy(
 def redact_named(text: str, lowered: str) -> str:
     """Redact the values that have the name of a secret; `lowered` is the text in small letters, and as long."""
     kept, done, at = [], 0, 0
-    next_name = NAME.search if is_foreign(lowered) else _next_name
+    next_name = NAME.search if is_foreign(lowered) else _next_name  # it has no rare part in another script
     while name := next_name(lowered, at):
         at = name.end()
         if text.rfind("[redacted:", max(0, name.start() - 30), name.start()) >= 0 and text.startswith("]", at):
@@ -76,7 +76,7 @@ def redact_named(text: str, lowered: str) -> str:
         if value is None:
             continue
         at = max(at, value.end)
-        if value.kind:
+        if value.kind:  # else no secret, but searched
             kept += [text[done : value.start], mark(value.kind)]
             done = value.end
     return "".join([*kept, text[done:]]) if kept else text
@@ -110,7 +110,7 @@ def _value_of(text: str, lowered: str, name: re.Match[str]) -> NamedValue | None
         case "mnemonic" | "seed words" | "seed phrase" | "recovery phrase" | "助记词":
             return seed_phrase(text, name)
         case "pat":
-            if before[-1:].isalpha() or lowered[name.end() : name.end() + 1].isalpha():
+            if before[-1:].isalpha() or lowered[name.end() : name.end() + 1].isalpha():  # a part of another word
                 return None
         case "key":
             if not _has_owner(before):
@@ -143,7 +143,7 @@ def _assigned_value(text: str, name: re.Match[str], kind: str) -> NamedValue | N
         return None
     by = found["by"]
     if by in (" ", "\t") and not _TAKES_VALUE.search(text[max(0, name.start() - 90) : name.start()]):
-        return None
+        return None  # words of a sentence
     if found["quote"]:
         start, end = found.span("quoted")
         is_secret = _is_secret(kind, found["quoted"], quoted=True)
@@ -174,7 +174,7 @@ def _is_secret(kind: str, value: str, *, quoted: bool) -> bool:
         return False
     if kind == "password" and value.isdigit():
         return len(value) >= 6
-    if is_number(value) or (not quoted and is_code(value)):
+    if is_number(value) or (not quoted and is_code(value)):  # code that reads the secret
         return False
     if kind in ("token", "key"):
         if not quoted and _IDENTIFIER.fullmatch(value):
@@ -407,21 +407,21 @@ def redact_tables(text: str, lowered: str) -> str:
         heading = parts[at].rpartition('"')[2] if parts[at].startswith(("{", '"')) else parts[at]  # also in JSON
         if len(heading) > 400 or not _HEADING.search(heading):
             continue
-        sign = "|" if "|" in heading else ","
-        cells = [cell.strip(' *`"\t').lower() for cell in heading.split(sign)]
+        separator = "|" if "|" in heading else ","
+        cells = [cell.strip(' *`"\t').lower() for cell in heading.split(separator)]
         for column, cell in enumerate(cells):
             if len(cells) > 1 and len(cell) < 30 and _HEADING.search(cell):
-                _redact_column(parts, at, sign, column, len(cells))
+                _redact_column(parts, at, separator, column, len(cells))
     return "".join(parts)
 
 
-def _redact_column(parts: list[str], heading: int, sign: str, column: int, columns: int) -> None:
+def _redact_column(parts: list[str], heading: int, separator: str, column: int, columns: int) -> None:
     """Redact the secrets in one column of the rows below a heading, up to the first row of another form."""
     for at in range(heading + 2, min(len(parts), heading + 2 + 2 * _MOST_ROWS), 2):
-        cells = parts[at].split(sign)
+        cells = parts[at].split(separator)
         if len(cells) != columns or _HEADING.search(cells[column]):
             break
         value = cells[column].strip(' *`"\\\t')
         if is_password(value) or is_random(value) or (len(value) >= 12 and is_mixed(value)):
             cells[column] = cells[column].replace(value, mark("password"))
-            parts[at] = sign.join(cells)
+            parts[at] = separator.join(cells)

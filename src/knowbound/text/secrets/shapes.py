@@ -68,7 +68,7 @@ _WITHOUT_RARE = [shape for shape in _SHAPES if len(shape.anchor) <= 1]
 
 def redact_shapes(text: str, *, is_long: bool) -> str:
     """Redact secrets of these shapes. `is_long`: the text has 20 letters and digits in a row."""
-    longest = 0 if not is_long else 32 if _LONG_RUN.search(text) else 20
+    longest = 0 if not is_long else 32 if _LONG_RUN.search(text) else 20  # of the runs of letters and digits in it
     for shape in _SHAPES if any(map(text.__contains__, _RARE)) else _WITHOUT_RARE:
         if shape.run <= longest and shape.anchor in text:
             text = _PATTERNS[shape].sub(partial(_marked, shape.kind), text)
@@ -141,7 +141,7 @@ _EXAMPLE = lazy(r"EXAMPLE(?:KEY)?\b")
 
 def find_tokens(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and kind of every token."""
-    if next(_FIRST_TEXTS, None) is not None and not any(map(text.__contains__, _ROWS)):
+    if next(_FIRST_TEXTS, None) is not None and not any(map(text.__contains__, _ROWS)):  # a new process
         return
     at, pattern = 0, _PREFIX_AFTER_ESCAPE if _ESCAPED.search(text) else _PREFIX
     tries: dict[int, int] = {}  # by the end of a run: prefixes in it that begin no token

@@ -109,7 +109,7 @@ def _read_call(
     purpose: str,
     folder: str,
 ) -> _Reading:
-    """Read a call that is no command line."""
+    """Return what a call of any tool but a shell asked for, and how it ended."""
     query, where = _query_of(kind, input_)
     is_search = kind in (ToolKind.SEARCH, ToolKind.LIST)
     if outcome is None:
@@ -163,7 +163,7 @@ def _read_shell_call(
     purpose: str,
     folder: str,
 ) -> _Reading:
-    """Read a command line with its output."""
+    """Return what a command line asked for, and how it ended by its output and status."""
     command, text = first_text(input_, COMMAND_KEYS), output or ""
     if outcome is None:
         reading = read_result(command, text, exit_code, is_error if output is not None else None, purpose, folder)

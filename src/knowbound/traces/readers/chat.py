@@ -44,7 +44,7 @@ class Chat:
         listed = _listed(value)
         if listed is None:
             return Identity("") if _is_message(value) else None
-        shown = (listed[:-1] or listed)[:_RECOGNISED_BY]  # the last may be cut
+        shown = (listed[:-1] or listed)[:_RECOGNISED_BY]  # the last may be cut by the end of the head
         return Identity("") if shown and all(map(_is_message, shown)) else None
 
     def read(self, files: Sequence[Path], sidechains: dict[str, Path], tally: Tally) -> Iterator[Event]:

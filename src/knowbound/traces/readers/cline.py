@@ -114,6 +114,7 @@ def _blocks(raw: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _messages(raws: list[dict[str, Any]]) -> Iterator[Message]:
+    """Yield the messages of the agent, and those in the user's role, which have results, too."""
     for line, raw in enumerate(raws, 1):
         if raw.get("role") == "assistant" and raw.get("isSummary") is not True:  # a summary is the client's
             yield _message_of_agent(raw, line)

@@ -197,7 +197,7 @@ class _EventLog:
         return replace(call, agent_id=id_) if request.name == "task" else call  # it names its sub-agent
 
     def _complete(self, agent_id: str, unanswered: tuple[Outcome, str] | None = None) -> Iterator[Event]:
-        """Yield the open step of an agent; with the main agent's, the events that waited for it."""
+        """Yield the open step of an agent; after the main agent's ("") the events that waited for it."""
         step = self.open_steps.pop(agent_id, None)
         if step is not None:
             for id_ in step.calls:

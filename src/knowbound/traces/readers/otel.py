@@ -64,7 +64,7 @@ class OpenTelemetry:
             for span in spans_of(path, tally):
                 sessions.setdefault(span.session, _SpanSession(span.session, str(path))).spans.append(span)
                 held_spans += 1
-                if held_spans == _HELD_SPANS:
+                if held_spans == _HELD_SPANS:  # memory is bounded: yield what is there
                     held_spans = 0
                     for session in sessions.values():
                         yield from session.events()

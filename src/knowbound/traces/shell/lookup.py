@@ -213,7 +213,7 @@ def _lookup_outcome(line: LinePlan, output: str, exit_code: int | None, failed: 
     if lines.other_messages and failed:
         return Outcome.ERROR, "the program failed"
     if lines.says_nothing_found:
-        return _missed(line, "only the fallback text was printed", failed=True)
+        return _missed(line, "only the fallback text was printed", failed=True)  # `cat x || echo none`
     if all(lookup.is_silent for lookup in line.lookups):
         return _by_status(line, failed)
     if exit_code is not None and exit_code > 1 and any(lookup.discards_errors for lookup in line.lookups):
@@ -244,7 +244,7 @@ def _by_status(line: LinePlan, failed: bool | None) -> tuple[Outcome, str]:
 
 def _missed(line: LinePlan, reason: str, *, failed: bool = False) -> tuple[Outcome, str]:
     """Return the outcome of a miss: a search is empty; a name, or a path that could not be read, is missing."""
-    by_name = all(lookup.parsed.program in _BY_NAME for lookup in line.lookups)
+    by_name = all(lookup.parsed.program in _BY_NAME for lookup in line.lookups)  # `which x`, `test -f x`
     tested = any(lookup.parsed.program in _TESTS for lookup in line.lookups)
     by_path = (failed or tested) and all(lookup.parsed.kind is not ToolKind.SEARCH for lookup in line.lookups)
     return (Outcome.MISSING if by_name or by_path else Outcome.EMPTY), reason

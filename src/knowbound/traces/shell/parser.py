@@ -182,7 +182,7 @@ class _Parser:
             step = self.pipeline(link)
             if step.stages:
                 steps.append(step)
-                link = ";"
+                link = ";"  # unless an operator follows
             if self.operator in ("&&", "||"):
                 link = self.operator if steps else ""
             if self.operator in _SEPARATORS and self.operator not in ends:

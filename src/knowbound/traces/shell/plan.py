@@ -173,14 +173,14 @@ class LinePlan:
         """Read a group; the branches of an `if` depend on the lookup in its test."""
         if group.word == "if":
             condition = self._read_list(group.test)
-            if condition.lookup < 0:
+            if condition.lookup < 0:  # the test looks nothing up
                 condition = guard
             self._read_list(group.body, condition, True)
             self._read_list(group.other, condition, False)
             return _UNCONDITIONAL
         self._read_list(group.test)
         condition = self._read_list(group.body, guard, when)
-        return condition if group.word in ("(", "{", "sh") else _UNCONDITIONAL
+        return condition if group.word in ("(", "{", "sh") else _UNCONDITIONAL  # a loop has many ends
 
     def _read_command(self, command: Command, guard: _Condition, when: bool) -> _Condition:
         """Read a command that is a pipeline of its own."""

@@ -41,7 +41,7 @@ def read_word(text: str, start: int) -> tuple[ShellWord, int]:
                 value = "$" + value
             elif kind == "ansi":
                 value = _ESCAPED.sub(lambda found: _ANSI.get(found[1], found[1]), value)
-            elif kind == "escape" and value == "\n":
+            elif kind == "escape" and value == "\n":  # a line goes on
                 value = ""
         elif text[at] == '"' or text.startswith('$"', at):
             value, at = _double_quoted(text, at + 1 + (text[at] == "$"), length, expansions)
@@ -88,7 +88,7 @@ def _substitution(text: str, start: int) -> tuple[str, int]:
         end = _after_parens(text, start + 2)
         return text[start:end], end
     end = text.find("`", start + 1)
-    while end > 0 and text[end - 1] == "\\":
+    while end > 0 and text[end - 1] == "\\":  # escaped
         end = text.find("`", end + 1)
     end = end + 1 if end >= 0 else len(text)
     return text[start:end], end

@@ -139,7 +139,7 @@ def decode_lines(raw: bytes) -> list[TranscriptLine]:
     """Decode a line, or several that a client wrote onto one; ValueError with the reason if there is none."""
     try:
         return [decode_line(raw)]  # as nearly every line
-    except UNDECODABLE:
+    except UNDECODABLE:  # several lines, or fields of other types
         pass
     try:
         values = [decode(raw.strip())]

@@ -141,7 +141,7 @@ class Session:
         self.agents_to_read: list[str] = []  # sub-agents whose own files are read next
         self.context_for_prompt: list[Injection] = []  # or for the agent if it goes on without one
         self.recent_hook_texts: list[tuple[str, str, str]] = []  # since the last message: kind, source, text
-        self.client_turn = ""
+        self.client_turn = ""  # the id that the client gives a prompt and its context
 
     def events(self, files: Sequence[Path]) -> Iterator[Event]:
         """Yield the events of the files, in order."""
@@ -237,7 +237,7 @@ class Session:
                     self.recent_hook_texts.remove(same_in_other_form)
                     continue
                 self.recent_hook_texts.append((kind, injection.source, injection.content))
-            waits = is_for_next_prompt or injection.source == "hook:SessionStart"
+            waits = is_for_next_prompt or injection.source == "hook:SessionStart"  # a session starts without a prompt
             (self.context_for_prompt if waits else self.out).extend(split_by_item(injection))
 
     def prompt(self, prompt: Prompt) -> None:
@@ -251,6 +251,7 @@ class Session:
         self.context_for_prompt.clear()
 
     def _chain(self, agent_id: str) -> _AgentSteps:
+        """Return the open steps of an agent, "" for the main agent; they are begun if there are none."""
         chain = self.chains.get(agent_id)
         if chain is None:
             chain = self.chains[agent_id] = _AgentSteps(agent_id)

@@ -271,7 +271,7 @@ class _Rollout:
             call_id, failed = ended
             request = self.response.calls.get(call_id)
             if isinstance(request, PendingCall):
-                request.failed = failed
+                request.failed = failed  # the text of its result does not say it
 
     def _take_result(self, item: Payload) -> None:
         """Put a result in place of its pending call; the response then has all its items."""

@@ -212,6 +212,7 @@ class Settings:
     @property
     def shared_backends(self) -> tuple[str, ...]:
         """Configured backends that other machines write to and that are to be synchronised."""
+        # Without an address mem0 keeps its items on this machine.
         others = ("mongo", "neo4j", "files", *(("mem0",) if self.kms_mem0_url else ()))
         shared = [name for name in dict.fromkeys(self.kms_backends) if name in others]
         return tuple(shared) if self.kms_sync_seconds > 0 else ()
@@ -260,7 +261,7 @@ def load(
         project_values = {name: value for name, value in project_values.items() if name not in risky_in_use}
         risky_in_use = {}
     for name, setting in risky_in_use.items():
-        if setting.risk is Risk.PROGRAM:
+        if setting.risk is Risk.PROGRAM:  # it may be run from another folder
             project_values[name] = absolute_command(setting.value, root, always=setting.key.startswith(_RUN_ANYWHERE))
     values = user_values | project_values | by_environment | by_flags
     if values.get("items_files"):  # the files are a backend of their own
@@ -375,7 +376,7 @@ def variable(key: str) -> str:
 
 def typed(setting: Setting, value: Any, where: str) -> Any:
     """Return the value in the type of its setting, or raise ConfigError."""
-    shown = "what is given" if "password" in setting.key else repr(value)
+    shown = "what is given" if "password" in setting.key else repr(value)  # never printed
     wanted = _type_words(setting.type) if setting.most == 1 else "a number of 0 or more"
     wrong = ConfigError("config-wrong-type", f"{where}: {setting.key} must be {wanted}, not {shown}.")
     if setting.type is list:

@@ -46,9 +46,9 @@ def extra_command(extra: str) -> str:
     installed = _distribution()
     origin = origin_of(installed.read_text("direct_url.json") if installed else None)
     prefix = Path(sys.prefix)
-    if (prefix / _PIPX).is_file():
+    if (prefix / _PIPX).is_file():  # installed by pipx
         return _command_line("pipx", "inject", prefix.name, *_requirements(installed, extra))
-    if (prefix / _RECEIPT).is_file():
+    if (prefix / _RECEIPT).is_file():  # installed by uv tool
         requirement = origin.requirement((extra, *_extras_of_receipt(prefix / _RECEIPT)))
         return _command_line("uv", "tool", "install", *(("--editable",) if origin.is_editable else ()), requirement)
     requirement = origin.requirement((extra,))
@@ -58,9 +58,9 @@ def extra_command(extra: str) -> str:
 def path_command() -> str:
     """Return the command that puts our programs on the path."""
     prefix = Path(sys.prefix)
-    if (prefix / _PIPX).is_file():
+    if (prefix / _PIPX).is_file():  # installed by pipx
         return "pipx ensurepath"
-    if (prefix / _RECEIPT).is_file():
+    if (prefix / _RECEIPT).is_file():  # installed by uv tool
         return "uv tool update-shell"
     return f'export PATH="{Path(sys.executable).parent}{os.pathsep}$PATH"'
 

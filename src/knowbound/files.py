@@ -119,6 +119,7 @@ def is_inside(path: str | Path, folder: str | Path) -> bool:
 def leads_out(path: str | Path, root: str | Path) -> bool:
     """Report whether a path is spelled below the root but a link leads out. False for a path spelled elsewhere."""
     spelled, real_root = os.path.abspath(path), os.path.realpath(root)
+    # The path by its real folder: only its last part may be a link.
     entry = os.path.join(os.path.realpath(os.path.dirname(spelled)), os.path.basename(spelled))
     is_spelled_below = is_inside(spelled, os.path.abspath(root)) or is_inside(entry, real_root)
     return is_spelled_below and not is_inside(os.path.realpath(spelled), real_root)
@@ -319,7 +320,7 @@ def moved_to(patch: FilePatch, current: bytes) -> FilePatch | None:
         wanted = old[first:last]
         starts = range(len(lines) - len(wanted) + 1)
         places = [place for place in starts if lines[place : place + len(wanted)] == wanted]
-        if len(places) != 1 or places[0] < copied:
+        if len(places) != 1 or places[0] < copied:  # ambiguous, gone, or before the last change
             return None
         start = places[0] + (old_start - first)
         result += [*lines[copied:start], *new[new_start:new_end]]

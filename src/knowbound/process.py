@@ -137,7 +137,7 @@ class Program:
         stderr: int = subprocess.DEVNULL,
     ) -> None:
         self._mark = f"{_watch.mark}{next(_program_numbers)};"
-        marks = os.environ.get(_MARK, "") + self._mark
+        marks = os.environ.get(_MARK, "") + self._mark  # a nested knowbound keeps the marks of outer ones
         with _watch.starting() as groups:
             self.process = subprocess.Popen(
                 list(argv),
@@ -203,7 +203,8 @@ class _Watch:
             self._write_to_watcher(f"- {group}\n")
 
     def _start_watcher(self) -> None:
-        if self._pipe >= 0 or os.name != "posix":
+        """Start the shell that kills our programs when its pipe closes, as it does even if we are killed."""
+        if self._pipe >= 0 or os.name != "posix":  # it runs already, or there is no shell
             return
         read, self._pipe = os.pipe()
         with contextlib.suppress(OSError):  # without a watcher, programs end with us only at a regular exit
@@ -280,6 +281,7 @@ def find_program(name: str, root: Path) -> str | None:
     """Return an executable beside our interpreter or on the path, never an executable inside the tree."""
     beside = shutil.which(name, path=os.path.dirname(sys.executable))
     executable = beside or shutil.which(name, path=clean_environment(root)["PATH"])
+    # What lies beside our interpreter is trusted.
     return None if executable is None or (not beside and _is_inside(executable, root)) else executable
 
 

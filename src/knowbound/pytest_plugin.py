@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     run = SampleRuns(config, path)
     config.pluginmanager.register(run, "knowbound-samples")
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
-        config.args = []
+        config.args = []  # not the test paths of its config
     if path not in (Path(argument.partition("::")[0]).absolute() for argument in config.args):
         config.args.append(str(path))
 
@@ -81,7 +81,7 @@ class SampleRuns:
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Collect the samples file."""
-        if file_path != self.path or self.path.is_dir():
+        if file_path != self.path or self.path.is_dir():  # a folder is collected below
             return None
         return SampleFile.from_parent(parent, path=file_path, runs=self)
 
@@ -128,7 +128,7 @@ class SampleRuns:
             judges=(judge,) if judge else (),
         )
         self.evaluation = evaluate(plan, settings).evaluation
-        if part is whole:
+        if part is whole:  # gates are about the whole test set
             self.gates = tuple(self._gates(settings, self.evaluation))
             note_gates(settings, self.evaluation, self.gates)
         return {row.sample: sample_outcome(row, plan.repeat > 1) for row in sample_rows(self.evaluation)}

@@ -62,6 +62,7 @@ def _judge_risk(value: str, without: object) -> Risk | None:
 
 
 def _executor_risk(value: str, _without: object) -> Risk | None:
+    """Return the risk of an executor's name: it sends text to an address, or runs a program."""
     kind = value.strip().partition(":")[0].strip()
     if kind == "model":
         return Risk.ADDRESS
@@ -196,7 +197,7 @@ def _named_files(value: Any, root: Path) -> tuple[tuple[str, str], ...]:
     """Return what a command names inside the root, with hashes: an edited program is another program."""
     digests: dict[str, str] = {}
     real_root = os.path.realpath(root)
-    for word in _words_with_inner(str(value).partition(":")[2]):
+    for word in _words_with_inner(str(value).partition(":")[2]):  # behind the kind, such as `command:`
         # A word can be a path, have one behind "=", or name a module or package (`python -m pkg.tool`).
         for part in (word, word.partition("=")[2], word.replace(".", "/"), word.replace(".", "/") + ".py"):
             path = os.path.normpath(os.path.join(real_root, part)) if part else ""

@@ -67,7 +67,7 @@ def append(path: str, data: bytes, *, durable: bool = False) -> int:
         file = os.open(path, flags, PRIVATE_FILE)
     try:
         if os.lseek(file, 0, os.SEEK_END):
-            os.lseek(file, -1, os.SEEK_END)
+            os.lseek(file, -1, os.SEEK_END)  # the last byte
             if os.read(file, 1) != b"\n":
                 data = b"\n" + data
         written = os.write(file, data)
@@ -148,6 +148,7 @@ def is_sealed(text: str, code: str) -> bool:
 
 
 def _seal_code(key: bytes, text: str) -> str:
+    """Return the code of a text by a key, which others cannot make."""
     try:
         from _blake2 import blake2b  # noqa: PLC0415  # all of hashlib costs the hook 8 ms
     except ImportError:
@@ -160,6 +161,7 @@ def _key_files() -> list[str]:
 
 
 def _valid_keys() -> list[bytes]:
+    """Return the user's keys that can be read, one for each place of a key file."""
     keys = []
     for path in _key_files():
         try:

@@ -47,7 +47,8 @@ class Worker:
         if lock is None:
             return False
         try:
-            now, last_start = int(time.time()), os.pread(lock, 20, 0)
+            now, last_start = int(time.time()), os.pread(lock, 20, 0)  # the lock file has the time of the last start
+            # A worker that ended or failed at once is not started again for so long.
             if last_start.isdigit() and 0 <= now - int(last_start) < self.restart_seconds:
                 return False
             os.pwrite(lock, b"%d" % now, 0)
@@ -67,7 +68,7 @@ class Worker:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except (FileNotFoundError, ImportError):
             return False
-        except OSError:
+        except OSError:  # locked
             return True
         return False
 
@@ -76,19 +77,19 @@ class Worker:
         try:
             if os.path.samestat(os.fstat(INHERITED), os.stat(os.path.join(home, self.lock))):
                 os.set_inheritable(INHERITED, False)
-                return INHERITED
+                return INHERITED  # the descriptor that our starter handed over
         except OSError:
             pass
         return self._free_lock(home)
 
     def _free_lock(self, home: str) -> int | None:
         """Note that a worker is needed, and take its lock; None if another process has it, or on Windows."""
-        lock = -1
+        lock = -1  # not open yet
         try:
             import fcntl  # noqa: PLC0415  # not on Windows
 
             lock = os.open(os.path.join(home, self.lock), _FLAGS, _PRIVATE_MODE)
-            os.utime(lock)
+            os.utime(lock)  # asks the running worker to go on
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (ImportError, OSError):
             if lock >= 0:

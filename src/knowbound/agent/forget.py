@@ -92,7 +92,7 @@ def forget(selection: Selection, settings: Settings, *, is_preview: bool = False
         scope, sessions = _scope(selection, settings)
         if not is_preview:
             scope.forgotten.keep(home)
-            shutil.rmtree(home / data_dir.RECEIPTS, ignore_errors=True)  # copies of reports
+            shutil.rmtree(home / data_dir.RECEIPTS, ignore_errors=True)  # printed reports, to be printed again
         erased = Erased(texts=set(selection.sessions))
         if shared:
             _erase_shared(shared, scope, erased, is_preview)
@@ -112,13 +112,13 @@ def forget(selection: Selection, settings: Settings, *, is_preview: bool = False
             erase_databases(home, scope, erased, preview=is_preview)
         proof = None
         if not is_preview:
-            # The ids are also names of files. Whatever we write is below the data folder or these two.
+            # The ids are also names of files. We write below the data folder, our state and the agents' copies alone.
             searched = {*erased.texts, *sessions, *(context_file_name(id_) for id_ in sessions)}
-            places = [home, Path(state_folder()), Copies(home, home, ()).folder("this").parents[1]]
+            folders = [home, Path(state_folder()), Copies(home, home, ()).folder("this").parents[1]]
             documents = shared.documents(partial(_is_in_scope, scope)) if shared else ()
-            place = f"{shared.place}: " if shared else ""
-            named_documents = ((place + collection, content, is_gone) for collection, content, is_gone in documents)
-            proof = search_for(searched, places, _remaining_records(home), named_documents)
+            prefix = f"{shared.place}: " if shared else ""
+            named_documents = ((prefix + collection, content, is_gone) for collection, content, is_gone in documents)
+            proof = search_for(searched, folders, _remaining_records(home), named_documents)
     return ForgetReport(
         home=str(home),
         sessions=len(set(sessions)),
@@ -146,9 +146,10 @@ def _scope(selection: Selection, settings: Settings) -> tuple[ErasureScope, list
     if selection.before or selection.everything:
         forgotten.add_before(selection.before or utc_now())
     runs = select_runs(settings.home, scope).runs
-    without_trace = [run.prompt for run in runs if not run.trace]  # of a failed agent the input is still there
+    # Only a search for its prompt finds the folder of such a run.
+    without_trace = [run.prompt for run in runs if not run.trace]
     paths = (*(run.trace for run in runs), *files_with([*sessions, *without_trace], [settings.home / data_dir.EVALS]))
-    scope.tasks = frozenset(filter(None, map(task_of, paths)))
+    scope.tasks = frozenset(filter(None, map(task_of, paths)))  # names of folders below evals/
     return scope, sessions
 
 
@@ -197,6 +198,7 @@ class _FileEraser:
 
     def erase_caches(self) -> None:
         """Erase whole files; a damaged index that `kms sync` put aside cannot be erased in parts."""
+        # Most of their entries name no session.
         caches = [self._home / name for name in _CACHES] if self._is_whole else []
         for path in (*caches, *sorted(self._home.glob(f"{data_dir.INDEX}.damaged*"))):
             if path.exists():
@@ -217,6 +219,7 @@ class _FileEraser:
         """Erase prompts, outputs and traces of evaluations, and the copies that their agents worked in."""
         selected, folders = select_runs(self._home, self._scope), self._home / data_dir.EVALS
         for folder in sorted(path for path in folders.glob("*") if path.name.isdecimal()):
+            # A folder whose run the database does not know.
             is_left_over = int(folder.name) not in selected.known and self._scope.has_record(_modified_at(folder))
             if int(folder.name) in selected.folders or is_left_over:
                 if not self._is_preview:
@@ -369,7 +372,7 @@ def search_for(
     wanted = _Pieces(texts)
     pieces_by_place: dict[str, set[bytes]] = {}
     unreadable: list[str] = []
-    remaining: set[bytes] = set()
+    explained: set[bytes] = set()
     file_count = byte_count = document_count = 0
     for place, path in _files_below(places):
         try:
@@ -386,9 +389,9 @@ def search_for(
     for collection, content, is_gone in documents:
         document_count, byte_count = document_count + 1, byte_count + len(content)
         if pieces_here := set(wanted.found_in(content)):
-            (pieces_by_place.setdefault(collection, set()) if is_gone else remaining).update(pieces_here)
-    remaining.update(piece for record in (kept if pieces_by_place else ()) for piece in wanted.found_in(record))
-    unexplained = {place: pieces - remaining for place, pieces in sorted(pieces_by_place.items())}
+            (pieces_by_place.setdefault(collection, set()) if is_gone else explained).update(pieces_here)
+    explained.update(piece for record in (kept if pieces_by_place else ()) for piece in wanted.found_in(record))
+    unexplained = {place: pieces - explained for place, pieces in sorted(pieces_by_place.items())}
     left = [FileOccurrences(file=place, texts=len(pieces)) for place, pieces in unexplained.items() if pieces]
     return Searched(
         texts=len(wanted.pieces),
@@ -419,7 +422,7 @@ def _files_below(places: Iterable[Path]) -> Iterator[tuple[Path, str]]:
 
 def _mapped(path: str) -> bytes | mmap.mmap:
     with open(path, "rb") as file:
-        if not os.fstat(file.fileno()).st_size:
+        if not os.fstat(file.fileno()).st_size:  # cannot be mapped
             return b""
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
@@ -431,10 +434,10 @@ class _Pieces:
         self.pieces: set[bytes] = set()
         self._windows: dict[bytes, set[tuple[int, int]]] = {}
         for text in texts:
-            for form in {text, json.dumps(text)[1:-1]}:
+            for form in {text, json.dumps(text)[1:-1]}:  # as it is, and inside JSON
                 self.pieces.update(piece for piece in _pieces(form) if len(piece) >= _SHORTEST_PIECE)
         for piece in self.pieces:
-            for at in range(_WINDOW_BYTES):
+            for at in range(_WINDOW_BYTES):  # found_in reads in steps of a window: one of these meets it
                 self._windows.setdefault(piece[at : at + _WINDOW_BYTES], set()).add((at, len(piece)))
 
     def found_in(self, content: bytes | mmap.mmap) -> Iterator[bytes]:

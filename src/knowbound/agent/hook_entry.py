@@ -39,7 +39,7 @@ def main(args: list[str] | None = None) -> NoReturn:
     data = None
     if event in AFTER_TOOLS:
         data = read_input()
-        if data is not None and not may_be_miss(data) and not os.environ.get(TRIAL):
+        if data is not None and not may_be_miss(data) and not os.environ.get(TRIAL):  # a trial wants a report
             os._exit(0)
     from knowbound.agent.hook.process import main as answer  # noqa: PLC0415  # the import takes longer than this look
 

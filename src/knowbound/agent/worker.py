@@ -77,16 +77,16 @@ def score(root: Path, home: Path) -> None:
     from knowbound.quality.queue import Queue
 
     lock = SCORING.take_lock(str(home))
-    is_first = True
+    has_settled = False
     while lock is not None:
-        if is_first:
+        if not has_settled:
             settle_in(lock)
-        is_first = False
+        has_settled = True
         has_worked = _score(root, home)
         os.close(lock)
         # A hook that queued a turn while we held the lock started no worker.
         lock = SCORING.take_lock(str(home)) if has_worked and not Queue(home).is_empty() else None
-    if not is_first:
+    if has_settled:
         _read_ahead(root, home)
 
 

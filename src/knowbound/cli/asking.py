@@ -27,6 +27,7 @@ _BY_PLAN = "counts against your plan, or is billed by your key"
 
 @contextlib.contextmanager
 def _asking(*, yes: bool, show_request: bool, model: str | None = None) -> Iterator[None]:
+    """Keep --model and --yes for the settings of the verb, and announce what a model is asked."""
     click.get_current_context().meta.update({MODEL: model, AGREED: yes})
     with announced(yes=yes, show_request=show_request):
         yield
@@ -159,7 +160,7 @@ def hint_at_model(settings: Settings, task: str, format_: str) -> None:
 def estimated_usd(judge: str, tokens_in: int, tokens_out: int) -> float | None:
     """Return about what a model behind an API asks for so many tokens; None if no price is known."""
     provider, _, model = judge.partition(":")
-    if provider not in ("anthropic", "openai"):
+    if provider not in ("anthropic", "openai"):  # others have no public price, or are paid by a plan
         return None
     try:
         from genai_prices import Usage, calc_price

@@ -74,7 +74,7 @@ def install_command(
     is_everywhere = (agent, scope) == ("claude-code", "user")
     replaced = list(local_files(os.environ)) if is_everywhere else []  # both would answer every prompt
     in_shadow = _ask_for_shadow(yes) if in_shadow is None else in_shadow
-    late = not in_shadow and wants_late(load(project, ignore_untrusted=True))
+    late = not in_shadow and wants_late(load(project, ignore_untrusted=True))  # one more hook, after every tool
     our_entries = entries(agent, scope, late=late, has_server=not in_shadow)
     if in_shadow:  # an agent could search the store by its tools
         replaced += [file for file in files if file.servers]
@@ -116,7 +116,7 @@ def uninstall_command(
     files = list(settings_files(agent, scope or "user", project, os.environ))
     if agent == "claude-code" and scope in (None, "local"):
         files += local_files(os.environ, project)
-        files += local_files(os.environ) if scope is None else ()
+        files += local_files(os.environ) if scope is None else ()  # in other projects
     changes = plan_uninstall(list(dict.fromkeys(files)))
     if not changes:
         echo(say("Nothing to do: knowbound is not installed in {} ({}).", agent, scope or "user"))

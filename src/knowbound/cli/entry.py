@@ -12,12 +12,12 @@ import sys
 
 def main() -> None:
     """Run the verb that the arguments name."""
-    if sys.argv[1:] == ["mcp"]:
+    if sys.argv[1:] == ["mcp"]:  # an agent waits: nothing of the command line is imported
         from knowbound.agent.mcp.server import serve
 
         serve(None)
         return
-    if sys.argv[1:] == ["statusline"]:
+    if sys.argv[1:] == ["statusline"]:  # likewise, many times a minute
         from knowbound.agent.statusline import main as print_line
 
         print_line()

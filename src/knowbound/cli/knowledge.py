@@ -170,7 +170,7 @@ def _learn(paths: list[Path], settings: Settings, filters: Filters, *, root_is_g
     from knowbound.lessons.applying import flag_stale_items
     from knowbound.lessons.learn import learn
 
-    also = [audit_lens(settings)]
+    also = [audit_lens(settings)]  # sessions are read once for both
 
     with reading() as progress:
         learned = learn(paths, settings, filters, root_is_given=root_is_given, progress=progress, also=also)
@@ -182,6 +182,7 @@ def _learn(paths: list[Path], settings: Settings, filters: Filters, *, root_is_g
 
 
 def _rendered(learned: Learned, out: Out, status: bool) -> str:
+    """Render the lessons below a sentence about the sessions and the tree that they come from."""
     from knowbound.core.lesson import LessonStatus
     from knowbound.report.knowledge import render_lessons
     from knowbound.report.words import not_read_words, sessions_words
@@ -239,10 +240,11 @@ def _rescues(path: Path, settings: Settings, format_: str) -> Iterator[str]:
         if asker is not None:
             from knowbound.lessons.rescue.asking import rescues_by_model
 
-            open_numbers = [position for position, answer in enumerate(rescues) if answer.is_open]
+            undecided = [position for position, answer in enumerate(rescues) if answer.is_open]
             may_see_event = partial(may_see, asker.judge, settings=settings)
-            by_model = rescues_by_model([events[position][1] for position in open_numbers], tree, asker, may_see_event)
-            for position, answer in zip(open_numbers, by_model, strict=True):
+            by_model = rescues_by_model([events[position][1] for position in undecided], tree, asker, may_see_event)
+            for position, answer in zip(undecided, by_model, strict=True):
+                # An answer without a place is no answer.
                 rescues[position] = answer if answer.suggestions else rescues[position]
     for (number, event), answer in zip(events, rescues, strict=True):
         yield _rescue_line(event.get("id", number), answer, format_)

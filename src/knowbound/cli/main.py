@@ -172,11 +172,11 @@ class HelpText(click.HelpFormatter):
         listed = list(rows)
         first = min(max(len(name) for name, _ in listed), col_max) + col_spacing
         for name, text in listed:
-            about, bracket, rest = text.partition("  [")
+            about, bracket, rest = text.partition("  [")  # `[default: …]`, which click adds
             lines = _wrapped(about, self.width - self.current_indent - first, bracket + rest)
             if len(name) > first - col_spacing:
                 self.write(f"{'':{self.current_indent}}{name}\n")
-                name = ""  # noqa: PLW2901
+                name = ""  # noqa: PLW2901  # the text begins on the next line
             self.write(f"{'':{self.current_indent}}{name:{first}}{lines[0]}\n")
             self.write("".join(f"{'':{self.current_indent + first}}{line}\n" for line in lines[1:]))
 
@@ -282,6 +282,7 @@ def language_of(args: list[str], environ: Mapping[str, str]) -> str:
 
     Verbs of other groups and formats for programs are English.
     """
+    # Each word by the word before it: a value by its option.
     option_values = dict(pairwise([*(part for argument in args for part in argument.split("=", 1)), ""]))
     verb = next((argument for argument in args if argument in VERBS), "review")
     is_for_people = option_values.get("--format", "text") in FOR_PEOPLE
@@ -292,6 +293,6 @@ def language_of(args: list[str], environ: Mapping[str, str]) -> str:
 def _run(args: list[str] | None) -> Any:
     try:
         return knowbound.main(args=args, standalone_mode=False)
-    except click.NoSuchOption as error:
+    except click.NoSuchOption as error:  # perhaps one of an earlier version
         refuse_taken_out(error.ctx, error.option_name)
         raise

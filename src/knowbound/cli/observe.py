@@ -274,7 +274,7 @@ def audit_command(
             filters,
             judging=Judging(asker, most) if asker is not None else None,
             progress=progress,
-            also=[material_lens(settings.home)],
+            also=[material_lens(settings.home)],  # for learn and review, which then read nothing again
         )
     if not paths and filters.project:
         echo(f"Only sessions of {filters.project} (--all: of every project).", err=True)
@@ -296,6 +296,7 @@ def _rendered_audit(report: AuditReport, turns: Iterator[AuditedTurn], out: Out)
 
 
 def _turn_page(paths: list[Path], session: str, turn: int, home: Path, out: Out) -> Iterator[str]:
+    """Render one turn with its claims, in the formats that a turn has."""
     from knowbound.audit.reading import turn_page
     from knowbound.report.answers import render_turn, turn_line
 

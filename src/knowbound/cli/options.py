@@ -100,6 +100,7 @@ def verb(
         def call(**values: Any) -> Any:
             for parameter, (_, default) in declared.items():
                 if isinstance(default, Several):
+                    # The options have the names that `_parameters_of` gave them.
                     parts = {part: values.pop(f"{parameter}_{part}") for part in default.parts}
                     values[parameter] = default.make(**parts)
             with values.pop(_AROUND, None) or nullcontext():
@@ -171,7 +172,7 @@ def settings_of(root: Path | None, **flags: object) -> Settings:
     from knowbound.config import load
 
     settings = checked(load((root or Path()).resolve(), flags=_model_flags() | flags))
-    if "cluster_address" in flags and settings.cluster_address:  # also where nothing is left to read
+    if "cluster_address" in flags and settings.cluster_address:  # refused even where nothing is left to read
         from knowbound.traces.cluster import check_address
 
         check_address(settings.cluster_address, settings)
@@ -189,6 +190,7 @@ def _model_flags() -> dict[str, object]:
     from knowbound.config import ModelTask
 
     command_tasks = (task for task in ModelTask if task is not ModelTask.CHOOSE)  # hooks ask that, no command does
+    # An empty name leaves a task to `model_name`.
     return {"model_name": model_name} | {f"model_tasks_{task}": "" for task in command_tasks}
 
 
@@ -273,7 +275,7 @@ class Sessions:
         from knowbound.gaps.stored import since as since_time
 
         project = self.project or ("" if paths or self.all else project_at(settings.root))
-        if self.project and ("/" in project or project in (".", "..")):
+        if self.project and ("/" in project or project in (".", "..")):  # a path, not a folder name
             project = os.path.abspath(os.path.expanduser(project))
         since = since_time(self.since) if self.since else ""
         return Filters(since=since, project=project, skill=self.skill or "", agent=self.agent or "")

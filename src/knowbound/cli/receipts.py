@@ -50,8 +50,8 @@ def print_again(arguments: Sequence[str]) -> bool:
         if not home or not is_usable(home):
             return False
         with open(path, "rb") as file:
-            code, _, data = file.read().partition(b"\n")
-        if not is_sealed(data.decode("latin-1"), code.decode("ascii")):
+            seal_of_data, _, data = file.read().partition(b"\n")
+        if not is_sealed(data.decode("latin-1"), seal_of_data.decode("ascii")):
             return False
     except (OSError, ValueError):
         return False
@@ -121,7 +121,7 @@ class Recorder:
         """Note what the run looks at. Python calls this for every audit event of the process."""
         if not self._is_on or event not in _EVENTS:
             return
-        if event == "knowbound.folders":
+        if event == "knowbound.folders":  # our own event: folders of which every file was listed
             self._inputs |= {folder + _ALL_FILES: _state_of(folder + _ALL_FILES) for folder in details[0]}
         elif isinstance(details[0], str | os.PathLike):
             name = os.path.abspath(details[0])
@@ -130,7 +130,7 @@ class Recorder:
             elif event in _CHANGES:
                 changed = [name, *(os.path.abspath(other) for other in details[1:2] if isinstance(other, str))]
                 self._written.update((*changed, *map(os.path.dirname, changed)))
-            elif event == "open" and details[2] & (os.O_WRONLY | os.O_RDWR):
+            elif event == "open" and details[2] & (os.O_WRONLY | os.O_RDWR):  # flags of os.open
                 self._written.add(name)
             elif name not in self._inputs:
                 self._inputs[name] = _state_of(name)
@@ -173,7 +173,7 @@ def _state_of(path: str) -> State:
     except OSError:
         return None
     if path.endswith(_PROJECT_MARKS):
-        return [0, 0]
+        return [0, 0]  # only that it is there counts
     return _size_and_time(status) if status.st_size else None
 
 

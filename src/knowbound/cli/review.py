@@ -48,7 +48,7 @@ def review_command(
     filters = sessions.filters(settings, paths)
     first_look_lines = 0
     if not paths and out == Out("text") and sys.stdout.isatty() and not is_kept(settings, filters):
-        first = first_look(settings, filters)
+        first = first_look(settings, filters)  # the first reading takes long
         if first is not None:
             hint = translated("First look: only the newest sessions. Reading the rest …")
             text = f"{_review_text(first, 'text')}{hint}\n"
@@ -152,7 +152,7 @@ def _evolve(
     if asker is None:
         raise InputError("no-judge", "A rewrite needs a model. Allow one: knowbound model, or name it: KNOWBOUND_MODEL")
     set_ = find_test_set(None, settings)
-    runs = 2 * (len(set_.samples) // 2)
+    runs = 2 * (len(set_.samples) // 2)  # both versions on one half
     question = say("Ask {} for a rewrite, then run about {} samples?", asker.judge, runs)
     confirm(question, "Nothing was asked.", yes=yes or show_request)
     rewrite = None  # stays so where the request is shown only
@@ -187,7 +187,7 @@ def _fix(fix: Fix, settings: Settings, *, yes: bool, reject: bool, branch: bool)
         reject_fix(fix, settings)
         echo(say("{} is not shown again.", fix.id))
         return
-    if fix.session:
+    if fix.session:  # an answer to verify: there is nothing to write
         _open_turn(fix, settings)
         return
     fix = current(fix, settings)

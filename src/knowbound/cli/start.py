@@ -205,7 +205,7 @@ def explain_command(code: str | None = argument()) -> None:
     key = names_by_spelling.get(_normalised(code), code)
     if meanings := codes_named(key):
         for entry in meanings:
-            defined = "" if is_english() and code.isascii() else entry.zh
+            defined = "" if is_english() and code.isascii() else entry.zh  # asked in English
             parts = (f"{entry.code} ({entry.group})", defined, entry.meaning, entry.example)
             echo("\n\n".join(filter(None, parts)))
     elif problem := problems().get(key):
@@ -274,7 +274,7 @@ def serve_command(
         address = web.Address(listen or web.LOOPBACK, _PORT if port is None else port, hosts)
     except InputError:
         if port is not None:
-            raise
+            raise  # else the usual port is taken: any free one
         address = web.Address(listen or web.LOOPBACK, 0, hosts)
     studio = web.prepared(
         settings,

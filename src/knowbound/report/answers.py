@@ -323,14 +323,15 @@ def _for_machines(report: AuditReport, format: GapFormat) -> str:
             results = []
             for turn, code, message, line in _results(report.first):
                 level = "warning" if turn.diagnosis is Diagnosis.UNSUPPORTED else "note"
-                print_ = f"{turn.session}|{turn.message_id}|{code}".encode("utf-8", "replace")
-                prints = {"turn/v1": hashlib.sha256(print_).hexdigest()[:32]}
+                identity = f"{turn.session}|{turn.message_id}|{code}".encode("utf-8", "replace")
+                prints = {"turn/v1": hashlib.sha256(identity).hexdigest()[:32]}
                 results.append(sarif.finding(code, level, message, f"{turn.file}:{max(1, line)}", prints))
             rules = map(sarif.rule, (*FindingCode, *sorted(_JUDGED)))
             diagnoses = {"diagnoses": _rates(report.whole)}
             return sarif.sarif(report.version, rules, "audit/", results, properties=diagnoses)
         case "junit":
             cases = [_case(turn) for turn in report.first if turn.diagnosis is Diagnosis.UNSUPPORTED]
+            # Only the unsupported turns are listed.
             return ci.junit([ci.suite("audit", report.made, {}, cases, passed=bad.n - bad.k)])
         case "github":
             shown = list(_results(report.first))[: ci.SHOWN_PER_LEVEL - 1]
@@ -420,6 +421,7 @@ def _listed(title: str, lines: Iterable[Line], shown: int = 10) -> Section:
 
 
 def _answer(found: Investigation) -> Line:
+    """Return the answer with its place; "" without an answer."""
     if found.answer is None:
         return ""
     place = place_words(found.answer.path, found.answer.line) if found.answer.path else ""

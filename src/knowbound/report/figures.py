@@ -269,6 +269,7 @@ def inventory(entries: Sequence[InventoryEntry], note_name: str, total: int = 0)
 
 
 def _inventory_entry(entry: InventoryEntry, anchor: str, note_name: str, prompt: str) -> Entry:
+    """Return a gap of the inventory; `prompt` is shown with the first gap of a sample, and is "" with the others."""
     signal = entry.signal
     label = entry.label or (
         "Sample ",

@@ -197,7 +197,8 @@ def _summary(group: Sequence[RuleCheck]) -> RuleSummary:
     """Return the summary of a rule from its checks, which are newest first and may be of older wordings."""
     rule = group[0].rule
     decided = [check for check in group if check.finding.verdict is not None]
-    placed = [(check, check.calls_before) for check in decided if check.calls_before is not None]
+    # With the number of calls that the session had before.
+    timed = [(check, check.calls_before) for check in decided if check.calls_before is not None]
     verdicts = Counter(check.finding.verdict for check in decided)
     broken = sorted((check for check in decided if check.is_broken), key=_is_partly)
     return RuleSummary(
@@ -206,8 +207,8 @@ def _summary(group: Sequence[RuleCheck]) -> RuleSummary:
         violated=verdicts[RuleVerdict.VIOLATED],
         partly=verdicts[RuleVerdict.PARTLY],
         reminders=sum(check.reminded for check in group),
-        early=_obeyed([check for check, calls in placed if calls < LATE_FROM]),
-        late=_obeyed([check for check, calls in placed if calls >= LATE_FROM]),
+        early=_obeyed([check for check, calls in timed if calls < LATE_FROM]),
+        late=_obeyed([check for check, calls in timed if calls >= LATE_FROM]),
         before=_obeyed([check for check in decided if check.rule.key != rule.key]),
         not_applicable=sum(check.finding.applicable is False for check in group),
         undecided=sum(check.finding.verdict is None and check.finding.applicable is not False for check in group),
@@ -232,32 +233,35 @@ def render_rules(
 
 
 def _rule_lines(checks: Sequence[RuleCheck], sessions: int, of: int, notes: Sequence[str]) -> Iterator[str]:
-    made = summaries(checks)
-    ignored = [summary for summary in made if summary.harm > (0, 0)]
+    """Yield the rules that agents ignore, those that never applied, and the counts."""
+    rules = summaries(checks)
+    ignored = [summary for summary in rules if summary.harm > (0, 0)]
     for number, summary in enumerate(ignored[:_SHOWN], 1):
         yield from _summary_lines(number, summary)
     if len(ignored) > _SHOWN:
         yield f"   {say('{} more: --format jsonl', len(ignored) - _SHOWN)}"
-    never = [summary for summary in made if summary.never_applied]
+    never = [summary for summary in rules if summary.never_applied]
     if never:
         yield ""
         yield say("Never applied in {} sessions or more: candidates to cut", NEVER_FROM)
+    # Tokens that sessions read in vain.
     costs = ((estimated_tokens(summary.rule.text) * summary.not_applicable, summary.rule) for summary in never)
     for tokens, rule in sorted(costs, key=lambda cost: -cost[0])[:_CUT_SHOWN]:
         yield f"   {_place(rule)}  {short_line(rule.text, _LONGEST_RULE)}  ({counted(tokens, 'token')})"
     if ignored or never:
         yield ""
-    decided = sum(summary.obeyed.n + summary.before.n for summary in made)
-    undecided = sum(summary.undecided for summary in made)
+    decided = sum(summary.obeyed.n + summary.before.n for summary in rules)
+    undecided = sum(summary.undecided for summary in rules)
     obeyed = _obeyed([check for check in checks if check.finding.verdict is not None])
     yield say(
         "{} in {} of {} sessions: {} cases decided, obeyed {}; {} cases nobody decided.",
-        *(counted(len(made), "rule"), sessions, of, decided, obeyed, undecided),
+        *(counted(len(rules), "rule"), sessions, of, decided, obeyed, undecided),
     )
     yield from notes
 
 
 def _summary_lines(number: int, summary: RuleSummary) -> Iterator[str]:
+    """Yield a rule with how often it was broken and obeyed, and its worst case."""
     yield f"{number}. {_place(summary.rule)}  {short_line(summary.rule.text, _LONGEST_RULE)}"
     parts = [say("violated in {}", counted(summary.violated, "session")) if summary.violated else ""]
     parts += [say("partly obeyed in {}", summary.partly) if summary.partly else ""]
@@ -335,6 +339,7 @@ def _lesson_entry(lesson: Lesson) -> Entry:
     checked: Line = ""
     if lesson.verified is not None:
         found, quality = place_words(lesson.verified.path, lesson.verified.line), translated(lesson.verified.quality)
+        # “.” stands for the tree as a whole.
         checked = say("{} in the tree", quality) if found == "." else (say("{} in ", quality), data(found))
     not_checked: Line = ("not verified: ", prose(lesson.unverified)) if lesson.unverified else ""
     first = lesson.evidence[0] if lesson.evidence else None

@@ -72,7 +72,7 @@ class ObserveReport(msgspec.Struct, frozen=True):
     @property
     def read(self) -> ReadShares:
         """Return the shares of lines and of calls that knowbound could not read."""
-        unread = self.totals.skipped_lines - self.skipped.get("truncated", 0)
+        unread = self.totals.skipped_lines - self.skipped.get("truncated", 0)  # a line cut short is of a known kind
         return ReadShares(self.totals.lines, unread, self.totals.tool_calls, self.totals.unknown_calls)
 
 

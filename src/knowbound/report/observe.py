@@ -82,6 +82,7 @@ def _page(report: ObserveReport, commands: tuple[tuple[str, str], ...], answers:
     gap, coverage = report.gap, report.coverage
     is_short, is_full = detail is Detail.SHORT, detail is Detail.FULL
     figures = gaps.figures_line(gap, coverage) if is_short else gaps.open_section(gap, coverage, report.root)
+    # The demo has other commands, and no such hint.
     hint = say("The traces of one: {}", commands[0][0]) if NEXT_COMMANDS[0] in commands else ""
     return Page(
         verb="observe",

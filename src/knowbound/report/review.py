@@ -51,6 +51,7 @@ def render_review(
 def _lines(
     project: str, actions: list[Action], figures: ReviewFigures, watched: list[Lesson], notes: list[str]
 ) -> Iterator[str]:
+    """Yield the screen: the actions, what came of earlier ones, and the line of figures."""
     yield f"knowbound  {project or translated('every project')}"
     yield ""
     if not actions:
@@ -60,7 +61,7 @@ def _lines(
         place = say("in {}", action.place) if action.kind == "write" else ""
         parts = [cost_words(action.cost, figures.sessions), place]
         yield f"   {'':<10}{' · '.join(filter(None, parts)) or translated('no session met it yet')}"
-        has_fix = action.diff or action.kind is ActionKind.VERIFY
+        has_fix = action.diff or action.kind is ActionKind.VERIFY  # to verify: a turn is shown
         can = f"knowbound fix {action.id}" if has_fix else say("{}: no repair by rules; correct it by hand", action.id)
         yield f"   {'':<10}{can}"
     if len(actions) > MOST:

@@ -32,14 +32,14 @@ _NOTHING = "Nothing cost these sessions a search that a line of knowledge would 
 
 def first_topics(report: ObserveReport, hint: str) -> Section:
     """Return at most five topics of the project, topics with news since the last look first."""
-    first = opening(report)
-    if not any(first.values()):
+    first_by_project = opening(report)
+    if not any(first_by_project.values()):
         words = say(_TOO_SMALL, counted(len(report.topics), "topic")) if report.topics else _NOTHING
         return section("What to write down", "topics", Note(words))
-    shown = [topic for topics in first.values() for topic in topics]
+    shown = [topic for topics in first_by_project.values() for topic in topics]
     parts: list[Part] = [Note(soft(words)) for words in (_count_words(report, shown), hint) if words]
-    for project, topics in first.items():
-        if len(first) > 1:
+    for project, topics in first_by_project.items():
+        if len(first_by_project) > 1:
             sessions = report.projects.get(project)
             parts.append(Note(joined((_project(project), counted(sessions, "session") if sessions else ""))))
         parts.append(listing((_topic_entry(topic, report) for topic in topics), FIRST))
@@ -118,6 +118,7 @@ def _topic_lines(topic: Topic) -> Iterator[Line]:
         yield "the agent: ", quote(shortened(_MARKS.sub("", topic.said), _QUOTE))
     if topic.correction:
         yield "the user: ", quote(shortened(topic.correction, _QUOTE))
+    # Answers that as many sessions found as the first.
     best = [answer for answer in topic.answer if answer.sessions == topic.answer[0].sessions]
     for number, answer in enumerate(unique_files(best)[:_ANSWERS]):
         yield "or: " if number else "answer: ", *answer_words(answer)

@@ -66,7 +66,7 @@ class Access:
         self._user, self._is_read_only = user, is_read_only
         self._links: set[str] = set()
         self._visitors: dict[str, Visitor] = {}
-        self._wrong_times: dict[str, deque[float]] = {}
+        self._wrong_times: dict[str, deque[float]] = {}  # of wrong passwords, by name and by address
         self._lock = Lock()
 
     def may(self, right: Right) -> bool:
@@ -93,6 +93,7 @@ class Access:
         if self.team is None or self._has_too_many_wrong(name, address):
             return None
         stored_hash = self.team.hashes.get(name, "")
+        # An unknown name is checked, too: it takes as long as a wrong password.
         if len(password) <= _LONGEST_PASSWORD and is_password(password, stored_hash or _HASH_OF_NOBODY) and stored_hash:
             return self._start_session(name)
         with self._lock:

@@ -209,6 +209,7 @@ class _Answers:
     async def user_error(self, request: Request, error: Exception) -> Response:
         """Show an error that the visitor can act on, with its next step."""
         slug = error.slug if isinstance(error, KnowboundError) else ""
+        # The first argument is the message without the slug.
         values = {"headline": "That did not work.", "said": str(error.args[0]), "slug": slug}
         return await self._html(request, "wrong.html", values, 409)
 
@@ -225,6 +226,7 @@ async def asset(request: Request) -> Response:
     content = asset_bytes(name)
     if content is None:
         raise HTTPException(404)
+    # The icon of the tab gets a badge with the number `n`.
     if name == "icon.svg" and (count := request.query_params.get("n", "")).isdecimal() and count != "0":
         shown = count if len(count) < 3 else "99"
         badge = f'<circle cx="46" cy="18" r="18" fill="#a3231b"/><text x="46" y="26" class="n">{shown}</text></svg>'
@@ -276,6 +278,7 @@ class Address:
         self.port: int = self.socket.getsockname()[1]
         shown_host = f"[{host}]" if ":" in host else host
         hosts = [*names, shown_host, *(_LOCAL if host == LOOPBACK else ())]
+        # A browser leaves out the port behind a proxy, and the usual one.
         self.hosts = frozenset(f"{name.lower()}{port}" for name in hosts for port in (f":{self.port}", ""))
         self.url = f"http://{shown_host}:{self.port}"
 

@@ -58,7 +58,7 @@ class Live:
     def __init__(
         self, plan: ReadingPlan, home: Path, environ: Mapping[str, str] | None = None, *, reads: bool = True
     ) -> None:
-        self.pulse = Pulse(was_read=not reads)
+        self.pulse = Pulse(was_read=not reads)  # without reading, what is stored is all
         self._plan, self._home, self._environ, self._reads = plan, home, dict(environ or {}), reads
         self._changed = asyncio.Event()
         self._wake = asyncio.Event()
@@ -96,7 +96,7 @@ class Live:
         yield "retry: 3000\n\n"
         last: Pulse | None = None
         while True:
-            changed = self._changed
+            changed = self._changed  # before the look, so that no change is missed
             if self.pulse != last:
                 last = self.pulse
                 yield f"data: {json.dumps(msgspec.to_builtins(last))}\n\n"
@@ -116,6 +116,7 @@ class Live:
         return digest_of(f"{file.path}|{file.size}|{file.mtime_ns}" for file in files)
 
     def _stores_fingerprint(self) -> str:
+        """Return the sizes and times of the databases and their journals."""
         states = []
         for name in (FINDINGS, INDEX, ITEMS):
             for ending in ("", "-wal"):

@@ -77,7 +77,7 @@ class _Writer:
             if token.type == "inline":
                 yield from self._inline(token.children or ())
             elif kind in _ELEMENTS:
-                if not token.hidden:
+                if not token.hidden:  # a paragraph in a tight list
                     yield f"<{closes}{_ELEMENTS[kind]}>"
             elif kind == "heading":
                 yield f"<{closes}h{min(6, self._heading + int(token.tag[1]) - 1)}>"
@@ -90,6 +90,7 @@ class _Writer:
                 yield self._text(token.content)
 
     def _inline(self, tokens: Sequence[Token]) -> Iterator[str]:
+        """Yield the markup of a line: text, code, emphasis, and links to the web."""
         links: list[bool] = []
         for token in tokens:
             kind = token.type.removesuffix("_open").removesuffix("_close")
@@ -102,7 +103,7 @@ class _Writer:
                     yield "<br>" if token.type == "hardbreak" else "\n"
                 case "link_open":
                     address = _MARK.sub("", str(token.attrs.get("href", "")))
-                    links.append(is_web_address(address) and self._open is None)
+                    links.append(is_web_address(address) and self._open is None)  # no link inside a mark
                     if links[-1]:
                         yield f'<a href="{escape(address)}" rel="noopener noreferrer nofollow" target="_blank">'
                 case "link_close":
@@ -189,6 +190,7 @@ def highlighted(code: str, language: str) -> str:
 
 
 def _coloured(code: str, family: str) -> Iterator[str]:
+    """Yield code as markup, each token in a span with the class of its kind."""
     end = 0
     for token in _pattern(family).finditer(code):
         yield escape(code[end : token.start()])
@@ -199,6 +201,7 @@ def _coloured(code: str, family: str) -> Iterator[str]:
 
 @cache
 def _pattern(family: str) -> re.Pattern[str]:
+    """Return the pattern of the tokens of a family of languages; its groups are the classes of `highlighted`."""
     comment, words = _FAMILIES[family]
     names = "|".join(sorted(words.split(), key=len, reverse=True))
     number, keyword = r"(?<![\w.])\d[\w.]*", rf"(?<![\w.$-])(?:{names})(?![\w-])"

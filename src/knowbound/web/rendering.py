@@ -96,7 +96,7 @@ def diff_html(diff: str) -> Markup:
             continue
         kind = {"+": "ins", "-": "del", "@": "at", "\\": "at"}.get(line[:1], "same")
         words = {"ins": translated("added: "), "del": translated("removed: ")}.get(kind, "")
-        heard = f'<span class="only-heard">{words}</span>' if words else ""
+        heard = f'<span class="only-heard">{words}</span>' if words else ""  # for screen readers
         rows.append(f'<span class="row {kind}">{heard}{escape(line[1:] if kind != "at" else line)}\n</span>')
     return Markup("".join(rows))
 

@@ -157,7 +157,7 @@ def _groups(
     steps: Sequence[Step],
     numbered: Sequence[_NumberedCall],
     claims: Sequence[ShownClaim],
-    asked: int,
+    asked: int,  # number of the call that the visitor came for
     answer_line: int,
     folder: str,
 ) -> Iterator[ShownGroup]:
@@ -167,7 +167,7 @@ def _groups(
         by_step.setdefault(id(entry.step), []).append(entry)
     pieces: list[tuple[str, object]] = []
     for step in steps:
-        said = () if step.agent_id else step.said
+        said = () if step.agent_id else step.said  # a sub-agent speaks to its caller
         texts = [words.text for words in said if words.text.strip() and words.line != answer_line]
         pieces += [("said", text) for text in texts]
         pieces += [(_group_kind(entry.call), entry) for entry in by_step.get(id(step), ())]
@@ -227,11 +227,11 @@ def _input_words(given: dict[str, Any] | None) -> str:
 def _output(text: str, claims: Sequence[ShownClaim]) -> tuple[str, str, str, bool]:
     """Return the beginning of an output, or what is around the first quotation that a claim rests on."""
     for quotation in (found[1] for claim in claims for found in _QUOTED.finditer(claim.claim.why)):
-        place = _span_of_words(quotation, text[:_SEARCHED_CHARACTERS])
-        if place is not None:
-            start = max(0, place[0] - _AROUND)
-            end = place[1] + _AROUND
-            before, quoted, after = text[start : place[0]], text[place[0] : place[1]], text[place[1] : end]
+        span = _span_of_words(quotation, text[:_SEARCHED_CHARACTERS])
+        if span is not None:
+            start = max(0, span[0] - _AROUND)
+            end = span[1] + _AROUND
+            before, quoted, after = text[start : span[0]], text[span[0] : span[1]], text[span[1] : end]
             return ("…" * bool(start)) + redact(before), redact(quoted), redact(after), start > 0 or end < len(text)
     return excerpt(text, _OUTPUT), "", "", len(text) > _OUTPUT
 
@@ -279,16 +279,16 @@ def _shown_claims(
 
 
 def _text_marks(text: str, claims: Iterable[ShownClaim]) -> Iterator[TextMark]:
-    """Yield the places of the claims in the answer, without those that overlap an earlier one."""
-    places = []
+    """Yield the spans of the claims in the answer, without those that overlap an earlier one."""
+    spans = []
     for shown in claims:
-        place = _span_of_words(shown.claim.text, text)
-        if place is not None:
-            skipped = _LIST_MARKS.match(text, place[0])
-            start = skipped.end() if skipped and skipped.end() < place[1] else place[0]
-            places.append((start, place[1], shown))
+        span = _span_of_words(shown.claim.text, text)
+        if span is not None:
+            skipped = _LIST_MARKS.match(text, span[0])
+            start = skipped.end() if skipped and skipped.end() < span[1] else span[0]
+            spans.append((start, span[1], shown))
     last_end = 0
-    for start, end, shown in sorted(places, key=lambda place: (place[0], -place[1])):
+    for start, end, shown in sorted(spans, key=lambda span: (span[0], -span[1])):
         if start >= last_end:
             support = Support(shown.claim.support).value
             opening = f'<a class="claim {support}" href="{shown.address}" data-claim="{shown.number}">'

@@ -81,8 +81,8 @@ def hook_runs(home: Path) -> HookRuns:
     failures = [run for run in runs if run.get("outcome") in ("failed", "gave_up")]
     outcomes = Counter(run.get("outcome") for run in runs)
     # In an earlier version a run could wait for a model; a rescue searches, and has its own limit.
-    ours = [run for run in runs if not run.get("model") and run.get("event") not in AFTER_TOOLS]
-    spent = sorted(float(run["ms"]) for run in ours if isinstance(run.get("ms"), (int, float)))
+    timed_runs = [run for run in runs if not run.get("model") and run.get("event") not in AFTER_TOOLS]
+    spent = sorted(float(run["ms"]) for run in timed_runs if isinstance(run.get("ms"), (int, float)))
     return HookRuns(
         runs=len(runs),
         injected=outcomes["injected"],
@@ -93,7 +93,7 @@ def hook_runs(home: Path) -> HookRuns:
         p95_ms=spent[min(len(spent) - 1, int(len(spent) * 0.95))] if spent else None,
         reasons=dict(Counter(str(run.get("reason", "unknown")) for run in failures).most_common(5)),
         last_failure=str(failures[-1].get("time")) if failures else None,
-        good_since=len(runs) - 1 - runs.index(failures[-1]) if failures else len(runs),
+        good_since=len(runs) - 1 - runs.index(failures[-1]) if failures else len(runs),  # runs since the last failure
     )
 
 
@@ -119,9 +119,9 @@ def check_transcripts(settings: Settings, environ: Mapping[str, str]) -> Iterato
     }
     if not transcripts:
         return
-    days = _DELETED_AFTER_DAYS
+    days = _DELETED_AFTER_DAYS  # Claude Code's default; the last of its settings files counts
     for folder, name in ((config, "settings.json"), *((settings.root / ".claude", file) for file in _PROJECT_SETTINGS)):
-        with suppress(OSError, ValueError, AttributeError):
+        with suppress(OSError, ValueError, AttributeError):  # a missing or broken file sets nothing
             configured_days = json.loads((folder / name).read_bytes()).get("cleanupPeriodDays")
             days = configured_days if isinstance(configured_days, int) else days
     oldest = datetime.fromtimestamp(min(file.st_mtime for file in transcripts.values()), UTC)
@@ -163,7 +163,7 @@ def check_scoring(settings: Settings) -> Iterator[HealthCheck]:
     latest = (datetime.now(UTC) - timedelta(minutes=_LATE_MINUTES)).strftime("%Y-%m-%dT%H:%M:%SZ")
     is_stuck = any(record.time < latest for record in waiting) and not SCORING.is_running(str(settings.home))
     if has_failed or is_stuck:
-        state = PROBLEM if waiting else NOTE  # the verb does not write the worker's log
+        state = PROBLEM if waiting else NOTE  # `quality score` emptied the queue, and does not write the worker's log
         yield HealthCheck("scoring", state, finding, f"{command} --queue")
     else:
         yield HealthCheck("scoring", OK, finding)
@@ -175,6 +175,7 @@ def check_scoring(settings: Settings) -> Iterator[HealthCheck]:
 
 
 def _outcome_of(run: dict[str, Any]) -> str:
+    """Return what the scoring worker did last; a leg is a step of the rollout of measured ranking."""
     if run["event"] == FAILED:
         return f"failed: {run.get('reason')}"
     if run["event"] == "reverted":
@@ -290,6 +291,7 @@ def _input_tokens(transcript: Path) -> int:
     for number, line in enumerate(json_lines(str(transcript))):
         message, payload = line.get("message"), line.get("payload")
         if isinstance(message, dict) and isinstance(usage := message.get("usage"), dict):  # Claude Code
+            # A message has several lines, each with its usage.
             tokens = [usage.get(name) for name in ("input_tokens", "cache_creation_input_tokens")]
             by_message[str(message.get("id"))] = sum(token for token in tokens if isinstance(token, int))
         elif isinstance(payload, dict) and payload.get("type") == "token_count":  # Codex

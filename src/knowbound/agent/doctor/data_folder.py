@@ -33,7 +33,8 @@ def check_data_folder(settings: Settings) -> HealthCheck:
     home, name = settings.home, "data folder"
     if not home.is_dir():
         return HealthCheck(name, NOTE, f"{home} is not there: nothing is stored yet", "knowbound kms add")
-    owner, trust = "" if settings.home_is_given else owner_of(home), "knowbound trust"
+    owner = "" if settings.home_is_given else owner_of(home)  # a folder that the user names needs no mark
+    trust = "knowbound trust"
     findings = (
         (is_tracked(home), PROBLEM, f"{home} is tracked by git: it is not used", "knowbound explain store-tracked"),
         (owner == ANOTHERS, PROBLEM, f"{home} was not made by you: it is not used", trust),
@@ -103,7 +104,7 @@ def check_index(settings: Settings) -> Iterator[HealthCheck]:
             counts = {backend: (items, served) for backend, items, served in rows}
             stamps = db.execute("SELECT key FROM meta WHERE key LIKE 'stamp %'")
             synchronised = {key.removeprefix("stamp ") for (key,) in stamps}
-            tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}  # not in every schema
+            tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}  # earlier schemas lack some
             has_unfinished = any(
                 db.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() for name in _UNFINISHED & tables
             )

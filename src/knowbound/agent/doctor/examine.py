@@ -65,7 +65,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
     """Make every check, in the order of a reader's questions: is there a store, is it served, does it arrive."""
     home = settings.home
     checks = list(_safely("data folder", lambda: [data_folder.check_data_folder(settings)]))
-    has_store = all(check.state == OK for check in checks)
+    has_store = all(check.state == OK for check in checks)  # else nothing in the folder is looked into
     if config_problem:
         checks.append(HealthCheck("config", PROBLEM, config_problem, "knowbound explain config-unreadable"))
     else:
@@ -97,6 +97,7 @@ def examine(settings: Settings, environ: Mapping[str, str], config_problem: str 
 
 
 def _check_agents(settings: Settings, environ: Mapping[str, str], *, has_store: bool) -> Iterator[HealthCheck]:
+    """Find our installations, and check them, their trust in Codex, their runs and their model."""
     root = settings.root
     found = installations.find_installations(root, environ)
     yield from _safely("hooks", lambda: installations.check_installations(found, root, environ))
@@ -138,6 +139,7 @@ def check_extras(settings: Settings) -> Iterator[HealthCheck]:
         if find_spec(module):
             yield HealthCheck(f"extra {extra}", OK, "installed")
         else:
+            # The server of mem0 needs no package here.
             is_used = extra in settings.kms_backends and not (extra == "mem0" and settings.kms_mem0_url)
             state = PROBLEM if is_used else NOTE
             yield HealthCheck(f"extra {extra}", state, "not installed", extra_command(extra))
@@ -146,8 +148,9 @@ def check_extras(settings: Settings) -> Iterator[HealthCheck]:
 def next_steps(checks: list[HealthCheck]) -> list[HealthCheck]:
     """Return the checks to act on, each command once: the problems, or without problems the notes."""
     for state in (PROBLEM, NOTE):
-        steps = {check.do: check for check in reversed(checks) if check.state == state and check.do}
-        if in_state := [check for check in checks if steps.get(check.do) is check]:
+        # Reversed: the first check of a command stays.
+        check_of_command = {check.do: check for check in reversed(checks) if check.state == state and check.do}
+        if in_state := [check for check in checks if check_of_command.get(check.do) is check]:
             return [check for check in in_state if state == PROBLEM or not check.name.startswith("extra ")]
     return []
 
@@ -231,7 +234,7 @@ def check_hook_model(
         problems = [record.chooser_problem or record.reason or "unknown" for record in failed]
         finding = f"of the last {len(asked_prompts)} prompts it chose for {len(asked_prompts) - len(failed)}"
         yield _answers_check("hook model runs", finding, len(asked_prompts), problems)
-    if late := [record for record in asked_prompts if record.late]:
+    if late := [record for record in asked_prompts if record.late]:  # chosen after the answer of the hook
         yield _check_delivery(late)
 
 
@@ -255,7 +258,7 @@ def _missing_key(model: str, environ: Mapping[str, str]) -> str:
     """Return the variable of the model's key if it is not set, else "". Raises ConfigError for an unusable model."""
     name = parse_name(model)
     if not name.uses_api and name.provider is not Provider.RECORDED:
-        check_judge(model, scores=True)
+        check_judge(model, scores=True)  # raises if its program or package is missing
     key = KEYS.get(name.provider)
     return key if key and name.provider is not Provider.URL and not environ.get(key) else ""
 
@@ -267,6 +270,7 @@ def _check_delivery(late: Sequence[InjectionRecord]) -> HealthCheck:
     ms = median(record.chooser_ms or 0.0 for record in late)
     finding = f"of {len(late)} later choices {len(delivered)} were injected, {before_edit} before the first edit that "
     finding += f"hooks saw; the model took {ms / 1000:.1f} s (median)"
+    # Too few choices prove nothing: then the model's time decides.
     is_slow = 2 * before_edit < len(late) if len(late) >= _FEWEST_CHOICES else ms > _HALF_IN_TIME_MS
     if not is_slow:
         return HealthCheck("late choices", OK, finding)

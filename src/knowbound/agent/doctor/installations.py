@@ -104,7 +104,7 @@ def _add_entries(file: clients.SettingsFile, installed: Installation) -> None:
         installed.disabled_in.append(file.path)
     for path, entry in ours.items():
         if path[0] == "hooks":
-            _, event, group, _, handler = path
+            _, event, group, _, handler = path  # ("hooks", event, group, "hooks", handler)
             matcher = value["hooks"][event][group].get("matcher")
             hooks = installed.tool_hooks if clients.is_tool_hook(entry) else installed.hooks
             hooks.append(
@@ -262,7 +262,7 @@ def _check_trust(installed: Installation, root: Path, config: Mapping[str, Any] 
         return HealthCheck(name, NOTE, finding, "knowbound explain settings-broken")
     features = config.get("features")
     is_off = isinstance(features, dict) and features.get("hooks") is False
-    is_unread = installed.scope == "project" and not _is_trusted_project(config, root)
+    is_unread = installed.scope == "project" and not _is_trusted_project(config, root)  # Codex skips such a file
     states = {hook.event: trust_of(hook, installed.hook_files[0], config) for hook in installed.hooks}
     wrong = [f"{event} ({state})" for event, state in states.items() if state != "trusted"]
     unread = f"Codex reads no settings of {root}, because you have not trusted it there"

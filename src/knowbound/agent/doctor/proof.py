@@ -85,11 +85,12 @@ class _Prover:
             finding = f"{events} run, but the words of a stored item found no item"
             return HealthCheck(name, NOTE, finding, f"knowbound kms search {shlex.quote(self._prompt[:60])}")
         result = "an item came back for its own words" if injects else "nothing is stored that could be injected"
-        if not self._home and self._settings.home.is_dir():
+        if not self._home and self._settings.home.is_dir():  # another check says why
             result = "the data folder is not used"
         return HealthCheck(name, OK, f"{events} answer within {slowest:.0f} ms; {result}")
 
     def _trial_of(self, hook: OurHook) -> HookTrial:
+        """Try a hook; installations with the same command share the trial."""
         key = (hook.command, hook.event)
         if key not in self._trials:
             payload = _payload(hook.event, self._settings.root, self._prompt or _FALLBACK_PROMPT)
@@ -100,6 +101,7 @@ class _Prover:
         """Return the worst of what is wrong with a trial."""
         report, outcome = trial.report, trial.report.get("outcome")
         version, uses = _shown(report.get("version")), _shown(report.get("home")) or "no data folder"
+        # A hook that is off looks for no folder.
         is_elsewhere = outcome != "off" and self._home and report.get("home", "") != self._home
         event, install = hook.event, installed.install_command
         findings = (

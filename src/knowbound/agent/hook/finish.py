@@ -30,7 +30,7 @@ _LONGEST_PROBLEM = 300  # characters
 
 
 def finish(run: HookRun, payload: dict[str, Any]) -> None:
-    """Do the work of an answered event that no agent waits for."""
+    """Do what no agent waits for after an answer: records, workers, questions to models."""
     if not run.home or run.is_answered_elsewhere:
         return
     if run.ended_turn:
@@ -110,7 +110,7 @@ def _update_source_index(run: HookRun, prompt: HookPrompt, settings: HookSetting
         from knowbound.agent.hook.rescue import tree_of  # noqa: PLC0415
 
         run.tree = tree_of(prompt.cwd, run.root)
-    if run.tree:
+    if run.tree:  # set above, or by a lookup that may be a miss
         from knowbound.agent.background import INDEXING  # noqa: PLC0415
 
         INDEXING.ensure_running(run.tree, run.home)
@@ -130,7 +130,7 @@ def _finish_turn(run: HookRun, turn: EndedTurn) -> None:
         SCORING.ensure_running(run.root, run.home)
     if check is None:
         return
-    if check.mode == "off":
+    if check.mode == "off":  # not asked before the answer; the log gets its sentence
         from knowbound.agent.hook.stop import BACKGROUND_SECONDS  # noqa: PLC0415
 
         check.sentence(time.monotonic() + BACKGROUND_SECONDS)
@@ -145,7 +145,7 @@ def _ask_about_miss(run: HookRun, model: str, payload: Mapping[str, Any], prompt
 
     asked_at = time.time()
     key = checksum_key("miss", repr((payload.get("tool_name"), payload.get("tool_input"))))
-    if key in keys_of_context(run.home, prompt.context):
+    if key in keys_of_context(run.home, prompt.context):  # asked already
         return
     remember_keys(run.home, prompt.context, [key])
     os.chdir(run.home)  # a program that is the model never runs in a folder that an agent works in
@@ -155,7 +155,7 @@ def _ask_about_miss(run: HookRun, model: str, payload: Mapping[str, Any], prompt
         from knowbound.lessons.rescue.words import NOTHING  # noqa: PLC0415
 
         rescue = NOTHING._replace(problem=f"{type(error).__name__}: {error}")
-    if late.is_forgotten(run.home, prompt.session):
+    if late.is_forgotten(run.home, prompt.session):  # `forget` ran meanwhile
         return
     fields: dict[str, Any] = {"model": model, "model_ms": round((time.time() - asked_at) * 1000)}
     if rescue.problem:

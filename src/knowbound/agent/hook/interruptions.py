@@ -136,7 +136,7 @@ def switch_on() -> bool:
 
 
 def note_late_hook(agent: str, *, is_installed: bool) -> None:
-    """Note for the hooks of an agent whether that hook is installed. Raises OSError."""
+    """Note whether an agent has the hook after every tool, which brings late answers. Raises OSError."""
     for path in state_places(LATE_HOOK + agent):
         if is_installed:
             make_folder(os.path.dirname(path))

@@ -165,7 +165,7 @@ def seconds_since_start() -> float:
 
 
 def _seconds_by_kernel() -> float | None:
-    """Return the seconds by clocks that ignore changes of the date and count while the machine sleeps."""
+    """Return the seconds since this process began, by clocks that ignore changes of the date and count sleep."""
     try:
         with open(_STAT, "rb") as file:
             fields = file.read(4096).rpartition(b")")[2].split()

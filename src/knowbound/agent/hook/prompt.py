@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def answer_prompt(run: HookRun, event: str, prompt: HookPrompt) -> None:
     """Write the context or nothing, and end the run."""
-    if not run.home or is_notice(prompt.text):
+    if not run.home or is_notice(prompt.text):  # the client's own text goes on with the turn before
         run.inject_nothing()
         return
     if event not in EVENTS:
@@ -34,8 +34,8 @@ def answer_prompt(run: HookRun, event: str, prompt: HookPrompt) -> None:
     if event == "user-prompt-submit" and settings.check != "off" and prompt.session and not run.is_trial:
         from knowbound.agent.hook.stop import claim_waiting  # noqa: PLC0415
 
-        run.notice = claim_waiting(run.home, prompt.session)
-    if prompt.context_is_gone and not run.is_trial:
+        run.notice = claim_waiting(run.home, prompt.session)  # found about the last answer meanwhile
+    if prompt.context_is_gone and not run.is_trial:  # compacted or cleared
         forget_context(run.home, prompt.context)
     choose = _choose_start_of_session if event == "session-start" else _choose_items
     try:
@@ -57,7 +57,7 @@ def _choose_items(run: HookRun, settings: HookSettings, prompt: HookPrompt) -> C
 
     choice = choose_for_prompt(run.home, settings, prompt)
     asks_model = settings.model and settings.most_items and choice.pool and not is_held_out(prompt, settings.holdout)
-    if asks_model and not prompt.agent_id and prompt.turn and not run.is_trial:
+    if asks_model and not prompt.agent_id and prompt.turn and not run.is_trial:  # late text is for main agents
         # A later tool event of this turn delivers the choice.
         run.asks_later = has_late_hook(prompt.agent) and not is_shadowed(run.home)
     run.record.add_known(choice.fields())

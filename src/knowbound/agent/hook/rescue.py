@@ -69,7 +69,7 @@ def answer_miss(run: HookRun, event: str, payload: Mapping[str, Any], prompt: Ho
          "status": found.status, "rule": found.rule, "text": found.text,
          "places": [[place.path, place.line] for place in found.suggestions], "names": found.names}
     )  # fmt: skip
-    run.asks_later = found.is_open and _may_ask_later(run, prompt)
+    run.asks_later = found.is_open and _may_ask_later(run, prompt)  # rules cannot say where it is
     if not found.text or _has_context(run.home, prompt.context, found):
         run.inject_nothing()
         return
@@ -78,7 +78,7 @@ def answer_miss(run: HookRun, event: str, payload: Mapping[str, Any], prompt: Ho
 
 def _may_ask_later(run: HookRun, prompt: HookPrompt) -> bool:
     """Report whether a model may be asked, and a later tool event of this turn can deliver what it says."""
-    if prompt.agent_id or not (prompt.context and prompt.turn) or run.is_trial:
+    if prompt.agent_id or not (prompt.context and prompt.turn) or run.is_trial:  # only the main agent gets one
         return False
     return bool(run.settings().rescue_model) and has_late_hook(prompt.agent)
 

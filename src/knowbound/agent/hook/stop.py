@@ -45,15 +45,15 @@ class StopCheck:
         self._limit_ms = limit_ms
         answer = payload.get("last_assistant_message")
         self._answer = answer if isinstance(answer, str) else ""
-        self._is_continued = payload.get("stop_hook_active") is True
-        self._is_busy = bool(payload.get("background_tasks"))
+        self._is_continued = payload.get("stop_hook_active") is True  # the second stop of a turn that a hook made go on
+        self._is_busy = bool(payload.get("background_tasks"))  # the agent works on: this is not its last answer
         self._is_doubtful = False  # a model should read the answer
 
     def sentence(self, deadline: float) -> str:
         """Return the sentence and note it in the log; "" if there is none by this monotonic time."""
         if not self._answer.strip() or not self._prompt.transcript or self._is_continued or self._is_busy:
             return ""
-        if self._prompt.agent_id or self._is_logged():
+        if self._prompt.agent_id or self._is_logged():  # the caller of a sub-agent, not a user, reads its answer
             return ""
         own_deadline = time.monotonic() + self._limit_ms / 1000
         from pathlib import Path  # noqa: PLC0415  # only if there is something to check

@@ -60,6 +60,7 @@ def local_files(environ: Mapping[str, str], root: Path | None = None) -> Iterato
     except (KnowboundError, OSError, ValueError):
         return
     for place in places:
+        # A project's place is ("projects", folder, "mcpServers").
         is_here = root is None or Path(str(place[1])).is_relative_to(root) if len(place) == 3 else False
         file = SettingsFile(state.path, servers=place)
         if is_here and _is_installed(file):
@@ -126,6 +127,7 @@ def _plan(path: Path, added: list[SettingsFile], removed: list[SettingsFile], ou
         then = _with_entries(rest, added, ours).encode("utf-8")
         if not added and not other_servers:
             note = "edited since the installation: only knowbound's entries are removed"
+            # We made the file, and nothing else is in it.
             is_file_ours = backup is not None and backup.original is None and value_of(removed[0], rest) == {}
             then = None if is_file_ours else then
     if then == now:
@@ -162,7 +164,7 @@ def _without_entries(text: str, files: list[SettingsFile], keep_empty: dict[str,
 def _server_files(path: Path, text: str) -> list[SettingsFile]:
     """Return every place of a JSON file that has our server."""
     file = SettingsFile(path, servers=("mcpServers",))
-    if file.is_toml:
+    if file.is_toml:  # the server of Codex has one place, that of the file
         return []
     return [SettingsFile(path, servers=place) for place in server_places(value_of(file, text))]
 

@@ -242,7 +242,7 @@ def is_our_server(server: object) -> bool:
 def hook_words(command: str) -> list[str]:
     """Return the program and arguments of a hook's command line, without the conditions before it."""
     try:
-        line = command.rpartition("; exec ")[2]
+        line = command.rpartition("; exec ")[2]  # before it: give way to the MCP server
         words = shlex.split(line, posix=os.name != "nt")
     except ValueError:
         return []

@@ -28,10 +28,10 @@ def entries_in(file: SettingsFile, value: dict[str, Any]) -> dict[Path, Any]:
     """Return our hooks and our server by their paths; another server with our name is an error."""
     found: dict[Path, Any] = {}
     for event, groups in _members(value.get("hooks") if file.has_hooks else None):
-        for place, group in _members(groups):
-            for number, handler in _members(_value_at(group, ("hooks",))):
+        for group_index, group in _members(groups):
+            for index, handler in _members(_value_at(group, ("hooks",))):
                 if is_our_hook(handler):
-                    found["hooks", event, place, "hooks", number] = handler
+                    found["hooks", event, group_index, "hooks", index] = handler
     server = _value_at(value, (*file.servers, SERVER)) if file.servers else None
     if server is not None:
         if not is_our_server(server):
@@ -241,17 +241,17 @@ def added(text: str, path: Path, value: Any) -> str:
     """Return the text with one more member or item at the path, and with the containers it needs."""
     parse(text)
     start = _after_space(text, 0)
-    for place, key in enumerate(path):
+    for depth, key in enumerate(path):
         opening, wanted = ("[", "a list") if key == APPEND else ("{", "an object")
         if text[start] != opening:
-            raise BrokenJsonError(f"{'.'.join(map(str, path[:place]))} is not {wanted}")
+            raise BrokenJsonError(f"{'.'.join(map(str, path[:depth]))} is not {wanted}")
         container = _container(text, start)
         if key not in container.elements:
             break
         start = container.elements[key].value
-    for key in reversed(path[place + 1 :]):
+    for key in reversed(path[depth + 1 :]):
         value = [value] if key == APPEND else {key: value}
-    name = "" if path[place] == APPEND else f"{json.dumps(path[place])}: "
+    name = "" if path[depth] == APPEND else f"{json.dumps(path[depth])}: "
     return _inserted(text, container, name, value)
 
 
@@ -287,16 +287,16 @@ def _inserted(text: str, container: Container, name: str, value: Any) -> str:
 
 def _cut_out(text: str, container: Container, key: str | int) -> str:
     """Cut the element with one comma and the white space up to its neighbour."""
-    place, elements = list(container.elements).index(key), list(container.elements.values())
-    start, end = elements[place].start, elements[place].end
+    index, elements = list(container.elements).index(key), list(container.elements.values())
+    start, end = elements[index].start, elements[index].end
     if len(elements) == 1:
         rest = text[container.start + 1 : start] + text[end : container.end - 1].lstrip(" \t").removeprefix(",")
         return text[: container.start + 1] + (rest if rest.strip() else "") + text[container.end - 1 :]
-    if place + 1 < len(elements):  # up to the next element
+    if index + 1 < len(elements):  # up to the next element
         after = _after_space(text, end) + 1  # behind the comma
         following = re.match(r"[ \t]*(?://[^\n]*)?\r?\n?[ \t]*", text[after:])
         return text[:start] + text[after + (following.end() if following else 0) :]
-    before = elements[place - 1].end
+    before = elements[index - 1].end
     comma = _after_space(text, before)
     return text[:before] + text[comma + 1 : start].rstrip() + text[end:]
 

@@ -103,13 +103,13 @@ class HookServer:
         """Answer an event within its limit; {} for nothing."""
         started = time.monotonic()
         event = _EVENT_NAMES.get(str(values.get("event")))
-        is_forged, is_known = any(name in meta for name in _TOOL_USE_KEYS), values.get("layout", LAYOUT) == LAYOUT
-        if event is None or is_forged or not is_known or is_off():
+        is_by_agent = any(name in meta for name in _TOOL_USE_KEYS)  # only its client reports events
+        if event is None or is_by_agent or values.get("layout", LAYOUT) != LAYOUT or is_off():
             return {}
         payload = _payload(values)
         if installation() != self._installed_at_start:
             unmark()
-            return _by_process(event, payload)
+            return _by_process(event, payload)  # knowbound was upgraded meanwhile
         prompt = HookPrompt(payload)
         run = ResidentRun(event, started)
         if event in AFTER_TOOLS:
@@ -142,7 +142,7 @@ class HookServer:
         self._enqueue(_REST_PRIORITY, _load_modules)
 
     def end(self) -> None:
-        """Answer no more events, and do the rest of the answered ones."""
+        """Answer no more events, and wait for what was left to do after the answers (hook/finish.py)."""
         unmark()
         is_done = threading.Event()
         self._enqueue(_REST_PRIORITY, is_done.set)
@@ -154,6 +154,7 @@ class HookServer:
         with self._lock:
             usual_ms = sorted(self._event_ms)[len(self._event_ms) // 2]
             needed_ms = (self._events_in_line + 1) * usual_ms + _TO_SEND_MS
+            # Only events that inject are declined: the end of a turn is always queued.
             is_declined = run.injects and self._events_in_line > 0 and run.elapsed_ms() + needed_ms > run.limit_ms
             self._events_in_line += not is_declined
         return is_declined
@@ -192,7 +193,7 @@ class HookServer:
             self._limit_ms = run.limit_ms
 
     def _finish(self, run: ResidentRun, payload: Json) -> None:
-        """Do the rest of an answered event, in a process or in the working thread."""
+        """Do what no agent waits for after an answer (hook/finish.py), in a process or in the working thread."""
         run.spent_ms = run.spent_ms or run.elapsed_ms()
         if run.home and needs_process(run):
             _start_finishing(unfinished(run, payload))
@@ -208,10 +209,10 @@ class HookServer:
             threading.Thread(target=self._work_through_queue, daemon=True).start()
 
     def _work_through_queue(self) -> None:
-        keep_open()
+        keep_open()  # the indexes, for the next event
         while True:
             try:
-                self._work.get()[2]()
+                self._work.get()[2]()  # (priority, order, work)
             except Exception:  # what no agent waits for is lost
                 continue
 
@@ -225,7 +226,7 @@ class HookServer:
                 self._turns_with_edits.pop(next(iter(self._turns_with_edits)))
         folders = _data_folders(prompt.cwd)
         home = next((folder for folder in folders if late.is_kept(folder, prompt.context, prompt.turn)), "")
-        if not home or not is_usable(home) or is_shadowed(home):  # the look for the file costs less
+        if not home or not is_usable(home) or is_shadowed(home):  # checked last: it costs more
             return ""
         return late.deliver(home, prompt, later, is_after_edit=prompt.turn in self._turns_with_edits)
 
@@ -261,7 +262,7 @@ def _payload(values: Json) -> Json:
     payload["hook_event_name"] = values.get("event")
     if values.get("agent") == "claude-code":
         for name in _AS_JSON:
-            if isinstance(text := payload.get(name), str) and text[:1] in "{[tf":
+            if isinstance(text := payload.get(name), str) and text[:1] in "{[tf":  # an object, a list, true, false
                 try:
                     payload[name] = json.loads(text)
                 except ValueError:
@@ -282,7 +283,7 @@ def _codex_agent(payload: Json) -> str:
 
 
 def _may_be_miss(payload: Json) -> bool:
-    """Report whether the event of a tool may be a lookup that found nothing, as the process looks at its bytes."""
+    """Report whether a tool's event may be a lookup that found nothing, from the bytes that a process would get."""
     parts = {name: payload[name] for name in ("tool_input", "tool_response", "error") if name in payload}
     if isinstance(text := parts.get("tool_response"), str):
         parts["tool_response"] = text[:_LOOKED_AT_CHARACTERS]

@@ -126,7 +126,7 @@ class Connection:
         meta = params.get("_meta", {})
         if not isinstance(meta, dict):
             raise ProtocolError(INVALID_PARAMS, "params._meta must be an object")
-        is_stateless = f"{_META}protocolVersion" in meta or method == "server/discover"
+        is_stateless = f"{_META}protocolVersion" in meta or method == "server/discover"  # no handshake came before
         version = _named_version(meta) if is_stateless else self._agreed_version
         if method == "tools/call":
             return self._call(params, meta, version)

@@ -88,6 +88,7 @@ def _tool(function: Callable[..., Answer], annotations: Json, root: Path | None)
 
 
 def _settings(root: Path | None) -> Settings:
+    """Load the settings of the agent's project anew, and check its data folder."""
     from pathlib import Path
 
     from knowbound.config import load
@@ -238,8 +239,8 @@ def _parameters(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
     defaults = function.__defaults__ or ()
     required_count = len(names) - len(defaults)
     return {
-        name: {"default": defaults[place - required_count]} if place >= required_count else {}
-        for place, name in enumerate(names)
+        name: {"default": defaults[index - required_count]} if index >= required_count else {}
+        for index, name in enumerate(names)
     }
 
 

@@ -210,7 +210,7 @@ class _Calls:
     def cancel(self, id_: object) -> None:
         """Drop the answer of a call; a call that has not begun never runs."""
         with self._lock:
-            if type(id_) in (str, int):
+            if type(id_) in (str, int):  # not bool: true equals 1
                 self._threads_by_id.pop(id_, None)  # type: ignore[call-overload]
 
     def ended(self, seconds: float) -> bool:

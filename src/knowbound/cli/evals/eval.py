@@ -145,7 +145,7 @@ def eval_command(
     for gate in gate_results:
         if gate.failed or out.path is not None or out.format != "text":
             echo(gate_line(gate, evaluated.evaluation.watermark), err=True)
-    finish(evaluated, settings)
+    finish(evaluated, settings)  # --resume has nothing left to continue
     if not evaluated.evaluation.runs_complete:
         echo("knowbound: no sample has a complete trace: nothing is decided.", err=True)
         return UNDECIDED
@@ -159,7 +159,7 @@ def rendered(settings: Settings, evaluation: Evaluation, gates: Sequence[GateRes
     from knowbound.report.evals.evaluation import EvaluationReport, render_evaluation
     from knowbound.stats.trend import nudge
 
-    heads = [head for head in evaluations(settings) if head.id <= evaluation.id]
+    heads = [head for head in evaluations(settings) if head.id <= evaluation.id]  # as it was then
     if advice := nudge(heads) or "":
         advice += next_questions(settings, Path(evaluation.watermark.path))
     beside, comparison = probed_beside(settings, evaluation), compared_of(settings, evaluation)

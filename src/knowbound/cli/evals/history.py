@@ -157,6 +157,7 @@ def _check_newest(settings: Settings, limits: Limits, strict: bool) -> GateRepor
     from knowbound.stats.trend import nudge
     from knowbound.store.observed import Observed
 
+    # Where a run of observe is newer, the report is that of observe.
     id_ = None if Observed(settings.home).newest_evaluation() is None else newest_written(settings)
     run = newest_report(settings)[0] if id_ is None else evaluation(settings, id_)
     if isinstance(run, ObserveReport):

@@ -79,6 +79,7 @@ def list_(root: Path | None = options.root, out: Out = options.report(SHORT_FORM
 
 
 def _as_table(table: list[list[str]], notes: Sequence[str], format_: str) -> Iterator[str]:
+    """Yield the table and the notes below it, in Markdown or in aligned columns."""
     if format_ == "markdown":
         head, *rows = [[cell.replace("|", "\\|") for cell in row] for row in table]
         for row in (head, ["---"] * len(head), *rows):
@@ -176,6 +177,7 @@ def calibrate(
 def _calibrate_turns(
     settings: Settings, labels: Path | None, judge: str, aside: float | None, strict: bool, out: Out
 ) -> int:
+    """Measure the judge of injected items, print the report, and return the exit code."""
     from knowbound.judge.calibration import calibrate_turns
     from knowbound.report.judging import render_calibration
     from knowbound.stats.judge_gate import GateState

@@ -110,11 +110,11 @@ def _changed_permission(before: Permission, name: str, commands: bool | None, ba
     if background and name.startswith("agent:"):
         raise ConfigError("no-judge", f"{name} answers when you ask it to, never in the background. Try: --commands")
     return Permission(
-        name=name if commands or background else "",
+        name=name if commands or background else "",  # no name without a permission
         commands=commands,
         background=background,
         made=utc_now(),
-        choosing=background,
+        choosing=background,  # choosing items and rescuing happen while an agent works
         rescuing=background,
     )
 
@@ -194,7 +194,7 @@ def _overhead_words(tried: Tried) -> str:
     """Return the tokens that the client adds to every question."""
     if tried.tokens_in is None or not tried.calls:
         return ""
-    overhead = max(0, tried.tokens_in // tried.calls - tried.own_tokens // tried.calls)
+    overhead = max(0, tried.tokens_in // tried.calls - tried.own_tokens // tried.calls)  # own: of our text
     return f" An empty question has about {overhead:,} tokens."
 
 
@@ -207,7 +207,7 @@ def _day_words(name: str, tried: Tried | None) -> str:
         tokens_in += calls * max(0, (tried.tokens_in - tried.own_tokens) // tried.calls)
     usd = estimated_usd(name, tokens_in, tokens_out)
     if usd is None and tried is not None and tried.usd and tried.tokens_in:
-        usd = tried.usd / tried.tokens_in * tokens_in
+        usd = tried.usd / tried.tokens_in * tokens_in  # no list price: at the price of the trial
     cost = "by your plan or your key" if usd is None else f"about {usd:.2f} USD"
     return (
         f"A day of {_PROMPTS} prompts, {_TURNS} turns with injected items and {_HEDGES} hedges: {calls} calls, "

@@ -47,6 +47,7 @@ def list_(
         everything = listed_items(index, _injection_counts(settings.home))
     items = matching(everything, source=source, subject=subject, flag=flag)
     sources = listed_sources(items)
+    # Unmanaged items have no subject and no flag.
     unmanaged_items = _unmanaged(settings.home) if source in ("", UNMANAGED) and not subject and not flag else []
     document = {
         "totals": {

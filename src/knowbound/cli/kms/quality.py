@@ -40,7 +40,7 @@ def corrections(root: Path | None = options.project, out: Out = options.report(P
     (quality.corrections = false: neither). An item that you let through (kms flag ID --clear) without an answer for 14
     days is flagged UNVERIFIED.
     """
-    if click.get_current_context().invoked_subcommand:
+    if click.get_current_context().invoked_subcommand:  # accept, edit, dismiss or undo follows
         return
     from knowbound.report.quality.items import render_suggestions
 
@@ -162,7 +162,7 @@ def shadow(
     choices = answer_shadow(settings, accepted, rejected, by=options.user_name())
     if start:
         start_injecting(settings)
-        choices = answer_shadow(settings, (), (), by="")
+        choices = answer_shadow(settings, (), (), by="")  # read again
     to_decide = to_look_at(choices)
     out.show(render_shadow, choices, to_decide)
     if accepted or rejected or start or out.format != "text" or out.path or not os.isatty(0):
@@ -262,7 +262,7 @@ def _judged_lines(path: Path, settings: Settings, *, is_logged: bool) -> Iterato
         from knowbound.kms.opening import open_quality_log
         from knowbound.quality.scoring import log_turns
 
-        judgements = list(judgements)
+        judgements = list(judgements)  # a judge may take long: before the lock is taken
         open_quality_log(settings).close()  # creates the data folder that the lock is in
         with _scoring_lock(settings):
             log_turns(settings, turns, judgements, judge.version)

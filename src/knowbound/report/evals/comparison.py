@@ -76,6 +76,7 @@ def render_comparison(comparison: Comparison, format: PageFormat, **layout: Unpa
 def comparison_page(comparison: Comparison) -> Page:
     """Return a comparison as a page, sample by sample."""
     before, after = comparison.before, with_files_near(comparison.after, (comparison.after.root,))
+    # Without links: this page has no table of all samples.
     entries = [entry._replace(anchor="") for entry in by_sample.evaluation_entries(after)]
     return Page(
         verb="compare",
@@ -112,7 +113,7 @@ def comparison_sections(comparison: Comparison, *, is_alone: bool = False) -> It
     title = "Difference" if is_alone else f"{first} and {second}"
     yield section(title, "difference", *figures, facts(_facts(comparison)))
     yield warnings(comparison.caveats)
-    first, second = (re.sub(r"[|>?]", "/", name) for name in (first, second))
+    first, second = (re.sub(r"[|>?]", "/", name) for name in (first, second))  # the signs have a meaning in `columns`
     columns = f"sample | change | gap: {first} | gap: {second} | composite?1 | answer: {first}?3 | answer: {second}?2"
     unchanged = _rows(comparison, columns, 5, Change.SAME)
     yield section("Samples that changed", "changed", _rows(comparison, columns, 40, *_CHANGED))
@@ -197,7 +198,7 @@ def _mean_words(mean: Mean, prefix: str, unit: str) -> str:
 
     def shown(value: float) -> str:
         sign = "+" if value > 0 else "−" if value < 0 else ""
-        return f"{sign}{prefix}{abs(value):,.{4 if prefix else 1}f}{unit}"
+        return f"{sign}{prefix}{abs(value):,.{4 if prefix else 1}f}{unit}"  # a prefix is that of a currency
 
     between = "" if mean.low is None or mean.high is None else f", 95% {shown(mean.low)} to {shown(mean.high)}"
     return f"{shown(mean.value or 0.0)} a sample (over {mean.n:,}{between})"
@@ -357,8 +358,8 @@ def _evaluations(trend: Trend) -> Section:
 def _trend_row(row: TrendRow) -> tuple[Line, ...]:
     head = row.head
     changes = (
-        strong("another series") if row.breaks else "",
-        strong("open counted anew") if row.breaks_open else "",
+        strong("another series") if row.breaks else "",  # not comparable with the row above
+        strong("open counted anew") if row.breaks_open else "",  # gap rates compare, open rates do not
         "" if row.change is None else str(row.change),
         data(", ".join(row.differs)),
         strong(f"{counted(len(row.broken), 'sample')} broken") if row.broken else "",

@@ -258,7 +258,7 @@ def _left_out(evaluation: Evaluation) -> Iterator[Section]:
 
 def _document(report: EvaluationReport) -> dict[str, object]:
     evaluation = report.evaluation
-    unknown = sum(run.usd is None for run in evaluation.runs)
+    unpriced_runs = sum(run.usd is None for run in evaluation.runs)
     return {
         "format": "knowbound.evaluation/1",
         **by_sample.head_fields(evaluation),
@@ -268,7 +268,7 @@ def _document(report: EvaluationReport) -> dict[str, object]:
             **_counts(evaluation),
             "seconds": evaluation.seconds,
         },
-        "cost": {"usd": evaluation.usd, "unknown_runs": unknown},
+        "cost": {"usd": evaluation.usd, "unknown_runs": unpriced_runs},
         "samples": [_sample_fields(row) for row in by_sample.sample_rows(evaluation)],
         **{
             f"by_{name}": [fields(group, _GROUP) for group in groups]
@@ -344,6 +344,7 @@ def causes_words(evaluation: Evaluation) -> str:
 def _causes_sections(evaluation: Evaluation) -> Iterator[Section]:
     counts = _counted_causes(evaluation.causes)
     rows = [(_CAUSES[cause][0], f"{number:,}", _CAUSES[cause][1]) for cause, number in counts.items()]
+    # That an agent failed is seen without a judge.
     judges = {failed.by for failed in evaluation.causes if failed.cause is not Cause.AGENT_FAILED}
     hint = "Rules alone looked: they compare the expected words letter by letter. A model finds more: knowbound model"
     notes = [Note(strong(causes_words(evaluation))), *([Note(soft(hint))] if judges == {"rules"} else [])]
@@ -361,6 +362,7 @@ def _doubtful_sections(evaluation: Evaluation) -> Iterator[Section]:
         criterion.scores for run in evaluation.runs for criterion in run.grade.criteria if len(criterion.scores) > 1
     ]
     if by_several:
+        # The scores of one criterion: equal, or at most one point apart.
         equal, close = (sum(max(scores) - min(scores) <= most for scores in by_several) for most in (0, 1))
         of = counted(len(by_several), "score")
         words = f"The judges give the same score for {equal:,} of {of}, and differ by one point at most for {close:,}."
@@ -411,6 +413,7 @@ def _cause(failed: SampleCause) -> Entry:
         lines.append(("no model decided: ", prose(failed.problem)))
     by = "" if failed.by == "rules" else soft(f" (by {failed.by})")
     head = ("Sample ", data(failed.sample), f": {_CAUSES[failed.cause][0]}", by)
+    # With a quotation, its line above has the place.
     place = place_words(failed.path, failed.line) if failed.path and not failed.quote else ""
     return Entry(tuple(part for part in head if part), tuple(lines), data(place))
 

@@ -103,6 +103,7 @@ def _page(check: GateReport) -> Page:
             figures_section(run.gap, run.coverage, run.root, unit),
             sources(run.gap),
             uncovered(run.coverage.uncovered),
+            # Without links: this page has neither samples nor topics.
             inventory([entry._replace(anchor="", topic="") for entry in entries], note_name, total),
         ),
         commands=NEXT_COMMANDS,

@@ -56,6 +56,7 @@ def in_language(part: _Part) -> _Part:
 
 
 def _translated(part: Any) -> Any:
+    """Return a part of a page, or a value in it, with its own words in the chosen language."""
     match part:
         case Enum() | Chart() | MetricChart():  # names for programs, and measured values
             return part
@@ -65,7 +66,7 @@ def _translated(part: Any) -> Any:
             return tuple(map(_translated, part))
         case Column():
             return replace(part, name=translated(part.name))
-        case Span(tone=tone) if tone in FOREIGN:
+        case Span(tone=tone) if tone in FOREIGN:  # texts of others: paths, quotations
             return part
         case Struct():
             words = (name for name in part.__struct_fields__ if name not in _NAMES)

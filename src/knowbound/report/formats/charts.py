@@ -101,6 +101,7 @@ def runs(
 
 
 def _svg(kind: str, size: tuple[int, int], label: str, inside: Iterable[str], width: str = "") -> str:
+    """Return a drawing of this size; `label` is read by screen readers."""
     return (
         f'<svg class="{kind}" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}"{width} role="img"'
         f' aria-label="{escape(label)}" font-family="system-ui, sans-serif">{"".join(inside)}</svg>\n'

@@ -108,7 +108,7 @@ def _span(span: Span) -> str:
 
 def _fold(fold: Fold) -> str:
     """The summary in sight, shortened; longer texts behind it, as they were written."""
-    whole = (fold.summary,) if len(fold.summary) > _BRIEF else ()
+    whole = (fold.summary,) if len(fold.summary) > _BRIEF else ()  # cut in sight
     texts = "".join(f"<pre>{escape(shorten(plain_lines(text), _LONGEST))}</pre>" for text in (*whole, *fold.texts))
     return f'<details class="asked"><summary>{_text(shorten(plain(fold.summary), _BRIEF))}</summary>{texts}</details>'
 
@@ -214,6 +214,7 @@ def _listing(part: kinds.Listing) -> str:
 
 
 def _entries(entries: Iterable[Entry]) -> str:
+    """Render entries: as a plain list if they have heads alone."""
     found = list(entries)
     if not any(entry.lines or entry.place or entry.anchor for entry in found):
         return f'<ul class="paths">{"".join(f"<li>{line_html(entry.head)}</li>" for entry in found)}</ul>'

@@ -54,6 +54,7 @@ def made_plain(value: _Value) -> _Value:
 
 
 def _plain(value: object) -> object:
+    """Return a value of plain data with every text in it made plain."""
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, list | tuple):

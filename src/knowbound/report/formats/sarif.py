@@ -139,13 +139,13 @@ def _results(entries: Iterable[InventoryEntry]) -> list[_Fields]:
     seen: Counter[str] = Counter()
     results = []
     for entry in entries:
-        print_ = fingerprint(entry.signal)
-        seen[print_] += 1  # equal signals are numbered: a fingerprint stands for one result
-        results.append(_result(entry, f"{print_}:{seen[print_]}"))
+        identity = fingerprint(entry.signal)
+        seen[identity] += 1  # equal signals are numbered: a fingerprint stands for one result
+        results.append(_result(entry, f"{identity}:{seen[identity]}"))
     return results
 
 
-def _result(entry: InventoryEntry, print_: str) -> _Fields:
+def _result(entry: InventoryEntry, identity: str) -> _Fields:
     signal = entry.signal
     first, *others = entry.places or ("",)
     what = f"Sample {signal.sample} / turn {signal.turn} / {TYPE_NAMES[signal.type]}, {STATUS_NAMES[signal.status]}"
@@ -160,7 +160,7 @@ def _result(entry: InventoryEntry, print_: str) -> _Fields:
         "locations": [_location(first, signal.sample)],
         "relatedLocations": [_location(place) for place in others],
         # GitHub follows an alert by the second name only.
-        "partialFingerprints": {"knowboundGap/v1": print_, "primaryLocationLineHash": print_},
+        "partialFingerprints": {"knowboundGap/v1": identity, "primaryLocationLineHash": identity},
         "properties": {
             "sample": signal.sample,
             "turn": signal.turn,

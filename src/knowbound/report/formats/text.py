@@ -185,12 +185,12 @@ class _Terminal:
     def _fitting_columns(self, columns: Sequence[kinds.Column], texts: list[list[str]]) -> tuple[list[int], list[int]]:
         """Return the shown columns, and the width of every column: drops optional ones, then narrows the widest."""
         kept, widths = list(range(len(columns))), [max(map(cells, column)) for column in zip(*texts, strict=True)]
-        narrowed = [*widths[:-1], min(widths[-1], _NARROW_LAST)]
+        narrowed = [*widths[:-1], min(widths[-1], _NARROW_LAST)]  # the last one is wrapped
         while _total(narrowed, kept) > self.width and any(columns[index].optional for index in kept):
-            kept.remove(max(kept, key=lambda index: columns[index].optional))
+            kept.remove(max(kept, key=lambda index: columns[index].optional))  # the most optional first
         *others, last = kept
         narrow = ((index, _NARROW_CELL) for index in sorted(others, key=lambda index: -widths[index]))
-        for index, least in ((last, _NARROW_LAST), *narrow, (last, _NARROW_CELL)):
+        for index, least in ((last, _NARROW_LAST), *narrow, (last, _NARROW_CELL)):  # in this order, until they fit
             widths[index] -= max(0, min(_total(widths, kept) - self.width, widths[index] - least))
         return kept, widths
 
@@ -294,7 +294,7 @@ def _labels(slots: Sequence[TrendRow | None], wide: int, label: Callable[[TrendR
         end -= wide if row else 1
         words = label(row) if row else ""
         start = max(0, end + (wide - 1) // 2 - (len(words) - 1) // 2)
-        start = min(start, max(0, len(line) - _WIDEST - len(words)))
+        start = min(start, max(0, len(line) - _WIDEST - len(words)))  # no label leaves the chart
         if words and start + len(words) <= room:
             line[start : start + len(words)] = words
             room = start - 1

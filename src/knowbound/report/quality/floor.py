@@ -62,6 +62,7 @@ def _page(report: FloorReport) -> Page:
 
 
 def _verdict(found: FloorCalibration) -> str:
+    """Return in one line whether another floor of relevance is recommended."""
     if found.is_too_small:
         return "Undecided: too few labelled prompts"
     if found.recommended is None:
@@ -80,6 +81,7 @@ def _is_same_setting(point: FloorPoint, other: FloorPoint) -> bool:
 
 
 def _what_to_do(found: FloorCalibration) -> Iterator[Line]:
+    """Yield what to do next: label more prompts, look at the wrong ones, or write the settings."""
     wanted = (
         f"{percent(found.wanted.precision)} of the injected items on topic and {percent(found.wanted.left_alone)} of "
     )
@@ -121,6 +123,7 @@ def _curve(points: Sequence[FloorPoint], found: FloorCalibration) -> Table:
 
 
 def _case(case: WrongPrompt) -> Line:
+    """Return a prompt with the items that were wrong for it, and those that it did not get."""
     parts: list[Inline] = [data(case.name), ": "]
     if case.off_topic:
         parts += ["off topic ", data(" ".join(case.off_topic))]

@@ -403,7 +403,7 @@ def items_to_fix(status: QualityStatus, is_screen: bool) -> Section:
             "topic or never used."
         )
         return section(title, "items", Note(nothing if judged else "Unknown: no item was judged."))
-    linked = set() if is_screen else {page.id for page in status.pages}
+    linked = set() if is_screen else {page.id for page in status.pages}  # a screen has no item pages
     entries = (_item_entry(item, is_screen, is_linked=item.id in linked) for item in status.items)
     return section(title, "items", listing(entries, FIRST_ITEMS, "--format json"))
 

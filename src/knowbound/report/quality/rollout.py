@@ -99,8 +99,8 @@ def _rollout_document(status: RolloutStatus) -> dict[str, object]:
     values = document("knowbound.rollout/1", status, _KEYS)
     legs = []
     for step in status.legs:
-        place = "current" if step.is_current else "done" if step.is_done else "ahead"
-        legs.append({**fields(step, _LEG), "place": place, **fields(step, "enter leave kill")})
+        stage = "current" if step.is_current else "done" if step.is_done else "ahead"
+        legs.append({**fields(step, _LEG), "place": stage, **fields(step, "enter leave kill")})
     return values | {"legs": legs, "baseline": as_json(status.state.baselines.get(status.current.leg.number))}
 
 
@@ -114,7 +114,7 @@ def rollout_row(status: RolloutStatus) -> Iterator[tuple[str, Line]]:
         more = f"{len(others)} more: " if others else ""
         words = f"{_criterion_words(first.name)}, now {_value_words(first) or 'unknown'}{wanted}"
         yield "Open", joined((words, (more, data("knowbound quality rollout"))))
-    if before := status.state.baselines.get(1):
+    if before := status.state.baselines.get(1):  # the rates that leg 1 is compared with
         measured = [(metric, rate) for metric, rate in before.rates.items() if rate.n]
         rates = (f"{metric.value.replace('_', ' ')} {percent(rate.value)} of {rate.n:,}" for metric, rate in measured)
         yield "Leg 0", joined(("measured before ranking", *rates))
@@ -161,6 +161,7 @@ def _page(status: RolloutStatus) -> Page:
 
 
 def _verdict(status: RolloutStatus) -> Line:
+    """Return the present leg (a step of the rollout), or why the next one was refused."""
     current = status.current
     if status.refused:
         names = (criterion.name for criterion in (*current.tripped, *_open_criteria(status)))
@@ -201,7 +202,7 @@ def _criteria(status: RolloutStatus) -> Iterator[Section]:
     yield section(f"To leave leg {current.leg.number}", "", _criterion_table(current.leave))
     if after:
         yield section(f"To enter leg {after.leg.number}", "", _criterion_table(after.enter))
-    what = "blocks the next leg" if not current.leg.number else "reverts it by itself"
+    what = "blocks the next leg" if not current.leg.number else "reverts it by itself"  # leg 0 has none to go back to
     ends = f"What ends leg {current.leg.number}"
     yield section(ends, "", _criterion_table(current.kill), Note(f"One that trips {what}."))
 
@@ -245,6 +246,7 @@ def _value_words(criterion: RolloutCriterion) -> str:
 
 
 def _limit_words(criterion: RolloutCriterion) -> str:
+    """Return the limit of a criterion in its unit; "" for a criterion without a number."""
     if criterion.limit is None:
         return ""
     _, number = _CRITERIA[criterion.name]
@@ -252,6 +254,7 @@ def _limit_words(criterion: RolloutCriterion) -> str:
 
 
 def _monitor(monitor: Monitor) -> tuple[Line, ...]:
+    """Return a failure mode as a row: its state, its value, and what to do about it."""
     name, _, answer = _MODES[monitor.mode]
     not_tripped = Span("unknown", Tone.SOFT) if monitor.value is None else Span("ok", Tone.GOOD)
     state = Span("tripped", Tone.BAD) if monitor.tripped else not_tripped

@@ -208,6 +208,7 @@ def _origin(status: QualityStatus) -> Iterator[Line]:
 
 
 def _notes(status: QualityStatus, is_screen: bool) -> Iterator[Note]:
+    # The metric of contradicted items that were corrected.
     discovery = next(metric for metric in status.metrics if metric.metric is QualityMetric.DISCOVERY)
     if status.wrong and not discovery.now.n:
         waiting = "1 item waits" if status.wrong == 1 else f"{status.wrong:,} items wait"
@@ -261,6 +262,7 @@ def next_step(status: QualityStatus) -> Line:
 
 
 def _nothing_judged_words(status: QualityStatus) -> str:
+    """Say why no injected item has a verdict."""
     if status.window.injected.unjudged:
         return "No item has a verdict, the judge failed: knowbound quality score --again"
     if status.other_corrections:
@@ -390,6 +392,7 @@ def _metric_charts(status: QualityStatus) -> tuple[Part, ...]:
     state = status.rollout.state if status.rollout else RolloutState()
     legs = tuple((event.time[:10], f"leg {event.after}") for event in state.history)
     before = state.baselines.get(state.leg)
+    # Only this rate has a line below which the leg is reverted.
     kills = {QualityMetric.ON_TOPIC: before.rates[QualityMetric.ON_TOPIC].value} if before else {}
     charts = []
     for metric in status.metrics:

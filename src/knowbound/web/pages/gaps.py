@@ -93,7 +93,7 @@ def topic(asked: Asked) -> Shown:
         words = entry.signal.text if is_quote else search_words(entry.signal)
         rows.append(SignalRow(entry, tuple(kind_words(entry.signal)), words, is_quote))
     values = {
-        "card": _card(found.topic, found.topic.saves),
+        "card": _card(found.topic, found.topic.saves),  # alone: its bar is full
         "rows": rows,
         "weeks": _signals_by_week([signal.day for signal in found.signals]),
         "mark": (Section("", (Mark(found.watermark),)),),

@@ -185,6 +185,7 @@ def _skipped(fields: Mapping[str, str]) -> int:
 
 def _timeline_of_claim(drawn: AuditedClaim) -> Timeline | None:
     """Return the turn with the claim marked in its answer, and without anything that the audit said about it."""
+    # Without the verdict: a label must not follow it.
     unjudged = replace(drawn.turn, claims=(Claim(drawn.claim.text, drawn.claim.kind),))
     try:
         trace = trace_turn(Path(drawn.turn.file), drawn.turn.session, drawn.turn.turn)

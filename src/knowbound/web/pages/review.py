@@ -113,7 +113,7 @@ def _watermark(reviewed: Reviewed) -> tuple[Section, ...]:
 def _card(action: Action, reviewed: Reviewed, studio: Studio) -> ActionCard:
     """Return the card of an action; its fix is made anew for the files as they are now."""
     fix, problem = reviewed.fixes.get(action.id), ""
-    if fix is not None and not fix.session:
+    if fix is not None and not fix.session:  # a fix with a session is an answer to look at
         try:
             fix = current(fix, studio.settings)
         except InputError as error:

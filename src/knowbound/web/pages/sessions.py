@@ -218,6 +218,7 @@ def at_line(asked: Asked) -> Goto:
     id_, line = asked.path["session"], int(asked.path["line"])
     stored = _stored_session(asked.studio, id_)
     first_lines = {number: turn.line for number, turn in (stored.turns | stored.audited).items()}
+    # A line before every turn leads to the first one.
     numbers_before = [number for number, start in first_lines.items() if start <= line]
     if not first_lines:
         raise InputError("no-sessions", f"Session {id_!r} has no turn.")

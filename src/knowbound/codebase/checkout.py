@@ -33,6 +33,7 @@ _MOST_COMMITS = 5_000  # that are read for deleted files
 _COMMITS_AT_ONCE = 200
 MOST_OUTPUT = 20_000_000  # bytes of history
 _SEARCH_OUTPUT = 4_000_000  # bytes of one search for names
+_TEXT_OUTPUT = 2_000_000  # bytes of one search for a text
 _MOST_LINES = 50  # that have a text
 _FEW_LINES, _MANY_LINES = 5, 1_000  # lines of a file that the first and the second search take
 _EARLIER_VERSIONS = 3  # versions of a knowledge file whose trees are searched for names that are gone
@@ -126,7 +127,7 @@ class Checkout:
         found: dict[str, str] = {}
         commit = ""
         for line in ran.out.decode("utf-8", "replace").splitlines() if ran.code == 0 else ():
-            if line.startswith("\0"):
+            if line.startswith("\0"):  # the commit of the following paths
                 commit = line[1:]
                 continue
             path = line
@@ -156,10 +157,12 @@ class Checkout:
             present_places = [(file.removeprefix(path), self._renamed_file(file)) for file in deleted_inside]
             folders = Counter(new.removesuffix(rest) for rest, new in present_places if new.endswith(rest))
             folder, number = folders.most_common(1)[0] if folders else ("", 0)
-            return folder if 2 * number > sum(bool(new) for _, new in present_places) else ""
+            renamed_files = sum(bool(new) for _, new in present_places)
+            return folder if 2 * number > renamed_files else ""
         return self._renamed_file(path)
 
     def _renamed_file(self, path: str) -> str:
+        """Return the present place of one renamed file; "" if there is none."""
         commit = self.deleted.get(path, "")
         self._load_renames([commit])
         new = self._renames.get(commit, {}).get(path, "")
@@ -182,7 +185,7 @@ class Checkout:
             row = line.split("\t")
             if line.startswith("\0"):
                 commit = line[1:]
-            elif len(row) == 3:
+            elif len(row) == 3:  # status, old path, new path
                 self._renames.setdefault(commit, {})[row[1]] = row[2]
 
     def has(self, path: str) -> bool:
@@ -216,7 +219,7 @@ class Checkout:
         """The lines of all files that have the text, at most 50."""
         if text not in self._searched:
             arguments = ("--fixed-strings", "--line-number", "--max-count", "2", "--null", "--", text, ".")
-            found = _places_in(rg(self.root, arguments, SECONDS, 2_000_000))
+            found = _places_in(rg(self.root, arguments, SECONDS, _TEXT_OUTPUT))
             self._searched[text] = [place for place, _ in islice(found, _MOST_LINES)]
         return self._searched[text]
 
@@ -262,7 +265,8 @@ class Checkout:
             ran = run_git(self.root, *arguments, seconds=SECONDS, output_bytes=MOST_OUTPUT)
             found = ran.out.decode("ascii", "replace").split() if ran.code == 0 else []
             steps = range(_EARLIER_VERSIONS) if found else ()
-            chosen = [found[len(found) * step // (_EARLIER_VERSIONS - 1) - bool(step)] for step in steps]
+            spaces = _EARLIER_VERSIONS - 1  # between the versions, all equal
+            chosen = [found[len(found) * step // spaces - bool(step)] for step in steps]
             self._commits_of[file] = list(dict.fromkeys([self._base, *chosen] if self._base else chosen))
         return self._commits_of[file]
 
@@ -290,6 +294,7 @@ class Checkout:
             commit, _, path = place.partition(":")
             if null:
                 files_by_name.setdefault(name, {}).setdefault(commit, set()).add(path)
+        # The commits are in order, newest first.
         newest = {name: min(by_commit, key=commits.index) for name, by_commit in files_by_name.items()}
         return {name: PastLine(commit, frozenset(files_by_name[name][commit])) for name, commit in newest.items()}
 
@@ -308,7 +313,7 @@ class Checkout:
             if name in _MANIFESTS or name in _SECTIONS:
                 found[path] = dict(self._scripts_in(path, name))
             for folder in _TASK_FOLDERS:
-                if path.startswith(folder):
+                if path.startswith(folder):  # of mise: a file is a task, a folder the start of its name
                     task = path.removeprefix(folder).replace("/", ":").removesuffix(".sh").removesuffix(":_default")
                     found[path] = {task: 1}
         return found
@@ -323,7 +328,7 @@ class Checkout:
             if found := _MANIFESTS[name].match(line):
                 for script in next(filter(None, found.groups())).split():
                     yield script, number
-            elif _INCLUDES.match(line):
+            elif _INCLUDES.match(line):  # like a pattern rule of make, it may define any name
                 yield "%", number
 
     def _scripts_in_json(self, path: str, section: str, lines: list[str]) -> Iterator[tuple[str, int]]:

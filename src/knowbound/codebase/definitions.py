@@ -218,8 +218,11 @@ def definition_on(line: str, path: str, number: int) -> Definition | None:
     look = _LOOKS.get(ending)
     if look is None or look.line is None or len(line) > _LONGEST_LINE or look.line.match(line) is None:
         return None
-    found = _name_and_kind(line, ending)
-    return Definition(found[0], path, number, found[1], line[:1] in " \t") if found is not None else None
+    name_and_kind = _name_and_kind(line, ending)
+    if name_and_kind is None:
+        return None
+    name, kind = name_and_kind
+    return Definition(name, path, number, kind, line[:1] in " \t")
 
 
 def _name_and_kind(line: str, ending: str) -> tuple[str, str] | None:
@@ -234,13 +237,13 @@ def _name_and_kind(line: str, ending: str) -> tuple[str, str] | None:
     value = _NAME_BEFORE_VALUE.match(line)
     if value is not None and "require(" in line:
         return None  # an import
-    if value is not None and (ending not in _C_LIKE and ending not in _JAVA_LIKE):
+    if value is not None and (ending not in _C_LIKE and ending not in _JAVA_LIKE):  # there it is an assignment
         name = value["name"]
         return None if name in _NOT_NAMES else (name, "function" if "function" in line or "=>" in line else "variable")
     called = _NAME_BEFORE_PAREN.search(line)
     first_word = line.split(maxsplit=1)[0].partition("(")[0] if line.strip() else ""
     if called is not None and called["name"] not in _NOT_NAMES and first_word not in _NOT_NAMES:
-        return called["name"].lstrip("~"), "function"
+        return called["name"].lstrip("~"), "function"  # `~Name` is a destructor of C++
     return None
 
 
@@ -249,16 +252,16 @@ def definitions_in(text: str, path: str) -> list[Definition]:
     patterns = _patterns_of(path)
     if not patterns:
         return []
-    ends = [found.start() for found in _LINE_END.finditer(text)]
-    found: dict[tuple[str, int], Definition] = {}
+    ends = [line_end.start() for line_end in _LINE_END.finditer(text)]
+    found: dict[tuple[str, int], Definition] = {}  # by name and line
     for kind, pattern in patterns:
         for match in pattern.finditer(text):
-            group = "name" if match["name"] else "own"
+            group = "name" if match["name"] else "own"  # the second alternative of a pattern has `own`
             name, at = match[group], match.start(group)
             line = bisect_right(ends, at - 1) + 1
-            start = ends[line - 2] + 1 if line > 1 else 0
-            if len(name) > 1 and at - start < _LONGEST_INDEXED_LINE and (name, line) not in found:
-                found[name, line] = Definition(name, path, line, kind, text[start] in " \t")
+            line_start = ends[line - 2] + 1 if line > 1 else 0
+            if len(name) > 1 and at - line_start < _LONGEST_INDEXED_LINE and (name, line) not in found:
+                found[name, line] = Definition(name, path, line, kind, text[line_start] in " \t")
                 if len(found) == MOST_DEFINITIONS:
                     return list(found.values())
     return list(found.values())

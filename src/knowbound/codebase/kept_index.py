@@ -23,6 +23,7 @@ SCHEMA = 1  # of the index
 STALE_SECONDS = 3_600  # an older index is not used
 _MOST_WORDS = 300  # words of the index that have a part in them
 _MOST_FOLDERS = 3_000  # folders that are compared
+_MOST_NAMES, _MOST_PATHS = 50, 500  # of one question about definitions
 _LONGEST_TEXT = 1_000_000  # bytes of a file that are read
 _STEPS = 20_000  # steps of SQLite's virtual machine between two looks at the clock
 _LARGEST_VALUE = 64 * 1024 * 1024
@@ -71,11 +72,11 @@ class KeptTree:
 
     def defined(self, plain_names: Iterable[str]) -> list[DefinedName]:
         """Return the definitions of names, which are given in lower case without `_` and `-`."""
-        return self._definitions("d.plain", list(dict.fromkeys(plain_names))[:50], 2000)
+        return self._definitions("d.plain", list(dict.fromkeys(plain_names))[:_MOST_NAMES], most=2_000)
 
     def defined_in(self, paths: Sequence[str]) -> list[DefinedName]:
         """Return the definitions in these files."""
-        return self._definitions("f.path", paths[:500], 5000)
+        return self._definitions("f.path", paths[:_MOST_PATHS], most=5_000)
 
     def _definitions(self, column: str, values: Sequence[str], most: int) -> list[DefinedName]:
         marks = ",".join("?" * len(values))
@@ -114,7 +115,7 @@ class KeptTree:
             row = self._db.execute("SELECT words FROM vocabulary").fetchone()
             self._words = str(row[0]) if row else ""
         found: list[str] = []
-        words, at = self._words, self._words.find(part)
+        words, at = self._words, self._words.find(part)  # one word a line
         while at >= 0 and len(found) < _MOST_WORDS:
             start, end = words.rfind("\n", 0, at) + 1, words.find("\n", at)
             found.append(words[start:end])
@@ -165,7 +166,7 @@ def open_tree(home: str, root: str, *, work_seconds: float, is_ours: bool = Fals
         row = db.execute("SELECT id, updated, folders FROM tree WHERE root = ?", (root,)).fetchone()
     except sqlite3.Error:
         return None
-    return KeptTree(db, root, *row) if row and row[1] else None
+    return KeptTree(db, root, *row) if row and row[1] else None  # updated is 0 if the index is incomplete
 
 
 class TreeNames:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MOST_FILES = 100_000
 _LARGEST = 1_000_000  # bytes; a larger file is not read
+_LOOKED_AT = 8_000  # bytes: a NUL in them makes a file binary
 _LIST_SECONDS = 60.0
 _CLOCK_LAG_NS = 20_000_000  # the clock of a file system may lag behind by this much
 _FILES_AT_ONCE = 500  # files in one transaction
@@ -96,7 +97,7 @@ def update_index(database: Database, root: Path) -> Updated:
         if changed or not db.execute("SELECT 1 FROM vocabulary").fetchone():
             words = "\n".join(word for (word,) in db.execute("SELECT term FROM word_list"))
             db.execute("INSERT OR REPLACE INTO vocabulary VALUES (1, ?)", (f"\n{words}\n",))
-        is_complete = not is_cut and len(paths) <= MOST_FILES
+        is_complete = not is_cut and len(paths) <= MOST_FILES  # else readers do not open the tree
         db.execute(
             "UPDATE tree SET updated = ?, folders = ? WHERE id = ?",
             (began if is_complete else 0, json.dumps(_folder_times(root, states, int(began * 1e9))), tree),
@@ -142,9 +143,10 @@ def _store_content(db: sqlite3.Connection, root: Path, path: str) -> int | None:
             data = file.read(_LARGEST + 1)
     except (OSError, ValueError):
         return None
-    if len(data) > _LARGEST or b"\0" in data[:8_000]:
+    if len(data) > _LARGEST or b"\0" in data[:_LOOKED_AT]:
         return None
-    digest = blake2b(data, digest_size=16, person=path.rpartition(".")[2][:16].encode()[:16]).digest()
+    ending = path.rpartition(".")[2][:16].encode()[:16]  # in the hash: definitions depend on the language
+    digest = blake2b(data, digest_size=16, person=ending).digest()
     row = db.execute("SELECT id FROM content WHERE hash = ?", (digest,)).fetchone()
     if row:
         return int(row[0])
@@ -181,7 +183,7 @@ def _drop_unused_contents(database: Database) -> None:
     if contents - used <= used + _MOST_UNUSED_CONTENTS:
         return
     with database.writing() as db:
-        db.execute("INSERT INTO word (word) VALUES ('delete-all')")
+        db.execute("INSERT INTO word (word) VALUES ('delete-all')")  # a command of SQLite's full-text index
         for table in ("file", "content", "definition", "vocabulary"):
             db.execute(f"DELETE FROM {table}")
         db.execute("UPDATE tree SET updated = 0")

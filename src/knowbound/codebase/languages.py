@@ -138,6 +138,7 @@ def occurrences(text: str, path: str, name: str) -> list[NameOccurrence]:
     tree = SgRoot(text, language).root()
     escaped = "".join(f"\\{sign}" if not sign.isalnum() and sign != "_" else sign for sign in name)
     found = []
+    # A `#` begins a private name of JavaScript.
     for node in tree.find_all(any=[{"kind": kind} for kind in _NAME_KINDS[language]], regex=f"^#?{escaped}$"):
         role, kind = _role(node, language)
         found.append(NameOccurrence(node.range().start.line + 1, role, kind))
@@ -216,10 +217,10 @@ def _role(node: Any, language: str) -> tuple[NameRole, str]:
         )
         if function is None or _is_same_node(function, node):
             return NameRole.CALL, ""
-    above = parent.parent()
+    above = parent.parent()  # of a member in a call, such as `a.b()`
     is_in_call = above is not None and above.kind() in _CALLS
     if kind in _MEMBERS and is_in_call and _is_same_node(above.field("function"), parent):
-        owner = parent.field("object") or parent.field("operand") or parent.field("argument")
+        owner = parent.field("object") or parent.field("operand") or parent.field("argument")  # `a`: it is not called
         return (NameRole.USE if _is_same_node(owner, node) else NameRole.CALL), ""
     return NameRole.USE, ""
 
@@ -270,12 +271,12 @@ def imported_from(text: str, line: int, name: str) -> str:
         if found:
             return found
         if at < line - 1 and re.search(r"[;)]\s*$", lines[at]):
-            break
+            break  # the end of another statement
     # JavaScript: the module's name comes after the names.
     for later in lines[line : line + _IMPORT_LINES]:
         match = _IMPORT_FORMS[1].search(later)
         if match:
             return match[1]
-        if ";" in later or name in later:
+        if ";" in later or name in later:  # the import is over
             break
     return ""

@@ -142,7 +142,7 @@ def _read_manifest(declared: Declared, inventory: Inventory) -> None:
         "setup.cfg": _setup_cfg,
     }.get(declared.path)
     if reader is None:
-        return
+        return  # its name says all that is known of it
     content = inventory.read(declared.path, _MOST_BYTES)
     if content is None:
         declared.readable = False
@@ -168,6 +168,7 @@ def _top_folders(inventory: Inventory) -> frozenset[str]:
 
 
 def _pyproject(declared: Declared, content: bytes, inventory: Inventory) -> None:
+    """Fill in what a pyproject.toml declares, as the readers below do for their manifests."""
     data = tomllib.loads(content.decode())
     project = _table(data, "project") or _table(data, "tool", "poetry")
     if project:
@@ -181,14 +182,14 @@ def _pyproject(declared: Declared, content: bytes, inventory: Inventory) -> None
         declared.entry_points += [Place(declared.path, symbol=str(name)) for name in _table(project, table)]
     name = project.get("name")
     module = re.sub(r"[-.]+", "_", name).lower() if isinstance(name, str) else ""
-    folders = {folder.lower(): folder for folder in _top_folders(inventory)}
+    folders = {folder.lower(): folder for folder in _top_folders(inventory)}  # a package's folder may have capitals
     declared.roots = [folders[folder] for folder in ("src", module) if folder in folders]
     declared.tests = bool(_table(data, "tool", "pytest")) or "pytest" in str(data.get("dependency-groups", ""))
 
 
 def _setup_cfg(declared: Declared, content: bytes, inventory: Inventory) -> None:
     text = content.decode()
-    if re.search(r"^\[metadata\]", text, re.M):
+    if re.search(r"^\[metadata\]", text, re.M):  # it declares a package
         declared.weight = 3
     scripts = re.search(r"^console_scripts\s*=\s*\n((?:[ \t]+\S.*(?:\n|\Z))+)", text, re.M)
     for line in scripts[1].splitlines() if scripts else ():
@@ -199,19 +200,19 @@ def _setup_cfg(declared: Declared, content: bytes, inventory: Inventory) -> None
 def _package_json(declared: Declared, content: bytes, inventory: Inventory) -> None:
     data: object = msgspec.json.decode(content)
     if not isinstance(data, dict):
-        raise ValueError
-    names: list[str] = []
+        raise ValueError  # the caller marks the manifest as unreadable
+    commands: list[str] = []
     binaries = data.get("bin")
-    if isinstance(binaries, str):
-        names.append(str(data.get("name", binaries)))
-    names += [str(name) for name in _table(binaries)]
+    if isinstance(binaries, str):  # a single command has the name of the package
+        commands.append(str(data.get("name", binaries)))
+    commands += [str(name) for name in _table(binaries)]
     main = data.get("main")
-    names += [main] if isinstance(main, str) else []
+    commands += [main] if isinstance(main, str) else []
     if "start" in _table(data, "scripts"):
-        names.append("npm start")
-    declared.entry_points = [Place(declared.path, symbol=name) for name in names]
-    if names or any(key in data for key in ("exports", "module", "dependencies", "workspaces", "files")):
-        declared.weight = 3
+        commands.append("npm start")
+    declared.entry_points = [Place(declared.path, symbol=command) for command in commands]
+    if commands or any(key in data for key in ("exports", "module", "dependencies", "workspaces", "files")):
+        declared.weight = 3  # a package; others only have tools in it
     folders = _top_folders(inventory)
     declared.roots = [folder for folder in ("src", "lib", "packages", "app") if folder in folders]
     declared.tests = has_test_script(_table(data, "scripts"))
@@ -230,17 +231,17 @@ def _cargo(declared: Declared, content: bytes, inventory: Inventory) -> None:
         name = _table(binary).get("name")
         declared.entry_points += [Place(declared.path, symbol=name)] if isinstance(name, str) else []
     package = _table(data, "package").get("name")
-    if "src/main.rs" in inventory.files and isinstance(package, str):
+    if "src/main.rs" in inventory.files and isinstance(package, str):  # a binary that needs no declaration
         declared.entry_points.append(Place("src/main.rs", symbol=package))
     members = _table(data, "workspace").get("members")
     declared.roots = ["src"] if package else []
     for member in members if isinstance(members, list) else ():
-        declared.roots += [member.split("*")[0].strip("/")] if isinstance(member, str) else []
+        declared.roots += [member.split("*")[0].strip("/")] if isinstance(member, str) else []  # crates/* → crates
     declared.tests = any(path.startswith("tests/") and path.endswith(".rs") for path in inventory.files)
 
 
 def _cmake(declared: Declared, content: bytes, inventory: Inventory) -> None:
-    text = re.sub(r"#.*", "", content.decode("utf-8", "replace"))
+    text = re.sub(r"#.*", "", content.decode("utf-8", "replace"))  # without comments; CMake takes any encoding
     declared.entry_points = [
         Place(declared.path, text.count("\n", 0, match.start()) + 1, match[1])
         for match in re.finditer(r"\badd_executable\s*\(\s*([\w.+-]+)", text, re.I)
@@ -290,7 +291,7 @@ class Inventory:
 
 
 def take_inventory(root: Path, deadline: float, most: int = MOST_ENTRIES) -> Inventory:
-    """Walk the tree once, until `deadline` (a time.monotonic())."""
+    """Walk the tree once, until `deadline` (a time.monotonic()) or `most` entries of folders."""
     files: list[str] = []
     folders, entries_seen, unreadable = [""], 0, 0
     top = os.fspath(root)
@@ -306,7 +307,7 @@ def take_inventory(root: Path, deadline: float, most: int = MOST_ENTRIES) -> Inv
         if entries_seen > most or time.monotonic() > deadline:
             return Inventory(root, tuple(files), unreadable, cut=True)
         if folder and not MADE_BY_TOOLS.isdisjoint([entry.name for entry in entries_here]):
-            continue
+            continue  # an environment, a cache, a build; the root was asked for whatever it is
         prefix = f"{folder}/" if folder else ""
         for entry in entries_here:
             if entry.is_file(follow_symlinks=False):

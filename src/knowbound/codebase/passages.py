@@ -23,6 +23,7 @@ from knowbound.text.terms import split_words
 LONGEST = 60  # lines of a definition that is one passage
 WINDOW, _STEP = 40, 30  # lines of a window of a longer definition, and lines from one window to the next
 _NAME = re.compile(r"[^\W\d_][\w$]*|[_$][\w$]+|\d+(?:\.\d+)*")
+_LONGEST_LINE = 1000  # characters whose words count
 _LONGEST_PROSE = 1200  # characters whose meaning is compared
 _COMMENT = re.compile(r"^\s*(?:#|//|/?\*|\"\"\"|'''|--|;)")
 _HEADING = re.compile(r"^(#{1,6})\s+(\S.*)$")
@@ -66,8 +67,8 @@ def _meaning(names: str, prose: str) -> bytes:
 @lru_cache(maxsize=100_000)
 def word_stem(word: str) -> str:
     """Return the stem of a word, equal for negotiate, negotiated and negotiation."""
-    found = stem(word)
-    return found[:-3] if found.endswith("iat") and len(found) > 5 else found
+    stemmed = stem(word)
+    return stemmed[:-3] if stemmed.endswith("iat") and len(stemmed) > 5 else stemmed  # negotiat → negot
 
 
 @lru_cache(maxsize=50_000)
@@ -88,7 +89,7 @@ def word_stems(text: str) -> frozenset[str]:
 def passages_of(path: str, text: str) -> list[CodePassage]:
     """Return the passages of a file, in order."""
     lines = text.split("\n")
-    words = [word_stems(line[:1000]) for line in lines]
+    words = [word_stems(line[:_LONGEST_LINE]) for line in lines]
     cuts: Iterable[_Cut]
     if extension(path) in DOCUMENTS:
         cuts = _of_sections(lines)
@@ -97,10 +98,10 @@ def passages_of(path: str, text: str) -> list[CodePassage]:
     else:
         cuts = _of_definitions(path, text, len(lines))
     found = []
-    for begin, end, line, name, kind, above in cuts:
-        first, last = max(1, begin), min(end, len(lines))
+    for cut_first, cut_last, line, name, kind, above in cuts:
+        first, last = max(1, cut_first), min(cut_last, len(lines))
         words_by_line = tuple(words[first - 1 : last])
-        if any(words_by_line):
+        if any(words_by_line):  # else no question can find it
             counts = Counter(word for line_words in words_by_line for word in line_words)
             text_lines = lines[first - 1 : last]
             prose_lines = text_lines if kind == "section" else _comments(text_lines)
@@ -123,7 +124,7 @@ def _comments(lines: Iterable[str]) -> Iterator[str]:
             yield line
         if open_quote and open_quote in line:
             open_quote = ""
-        elif not open_quote and marks and line.count(marks[0]) == 1:
+        elif not open_quote and marks and line.count(marks[0]) == 1:  # the text goes on below
             open_quote = marks[0]
 
 
@@ -134,7 +135,7 @@ def _of_sections(lines: Sequence[str]) -> Iterator[_Cut]:
     """Yield the sections of a document by its headings (of Markdown, or underlined) outside of fences."""
     headings: list[tuple[int, str]] = []
     begin, fence = 1, ""
-    for number, line in enumerate([*lines, ""], 1):
+    for number, line in enumerate([*lines, ""], 1):  # the line after the last ends the last section
         mark = _FENCE.match(line)
         if mark and (not fence or line.strip().startswith(fence)):
             fence = "" if fence else mark[1][:3]
@@ -159,33 +160,35 @@ def _heading(lines: Sequence[str], number: int) -> tuple[int, str]:
     if match := _HEADING.match(line):
         return len(match[1]), match[2].strip().rstrip("#").strip()
     below = lines[number] if number < len(lines) else ""
-    if line.strip() and _UNDERLINE.match(below) and len(below.strip()) >= min(4, len(line.strip())):
+    is_long_enough = len(below.strip()) >= min(4, len(line.strip()))  # `---` below a long line is a rule
+    if line.strip() and _UNDERLINE.match(below) and is_long_enough:
         return _UNDERLINES.find(below.strip()[0]) + 1, line.strip()
     return 0, ""
 
 
-def _of_definitions(path: str, text: str, count: int) -> Iterator[_Cut]:
+def _of_definitions(path: str, text: str, line_count: int) -> Iterator[_Cut]:
     """Yield each definition that is not a container, and the remaining lines of containers and of the file."""
     outline = outline_of(path, text)
-    leaves = [definition for definition in outline if not definition.contains and definition.last - definition.line > 0]
-    owner: list[str] = [""] * (count + 2)  # of each line: the names of its containers
-    covered = bytearray(count + 2)  # of each line: whether it is in a passage
+    leaves = [definition for definition in outline if not definition.contains and definition.last > definition.line]
+    owner: list[str] = [""] * (line_count + 2)  # of each line, from 1 on: the names of its containers
+    covered = bytearray(line_count + 2)  # of each line: whether it is in a passage
     for definition in outline:
         if definition.contains:
             name = f"{definition.inside} {definition.name}".strip()
-            length = min(definition.last, count) + 1 - definition.first
+            length = min(definition.last, line_count) + 1 - definition.first
             owner[definition.first : definition.last + 1] = [name] * length
     cuts: list[_Cut] = []
     for definition in leaves:
         if covered[definition.line]:
             continue  # inside another function
-        covered[definition.first : definition.last + 1] = b"\1" * (min(definition.last, count) + 1 - definition.first)
+        length = min(definition.last, line_count) + 1 - definition.first
+        covered[definition.first : definition.last + 1] = b"\1" * length
         for first, last in _windows(definition.first, definition.last):
             cuts.append((first, last, definition.line, definition.name, definition.kind, definition.inside))
     containers = {definition.line: definition for definition in outline if definition.contains}
-    begin = 0
-    for number in range(1, count + 2):
-        is_uncovered = number <= count and not covered[number]
+    begin = 0  # first line of the present run of uncovered lines; 0: there is none
+    for number in range(1, line_count + 2):
+        is_uncovered = number <= line_count and not covered[number]
         if is_uncovered and not begin:
             begin = number
         elif begin and (not is_uncovered or owner[number] != owner[begin]):
@@ -258,10 +261,11 @@ def _outline_by_grammar(text: str, grammar: str) -> list[Outlined]:
         first, last = span.start.line + 1, span.end.line + 1
         while enclosing and enclosing[-1].last < first:
             enclosing.pop()
-        if kind in _VALUES and any(not outlined.contains for outlined in enclosing):
+        if kind in _VALUES and any(not outer.contains for outer in enclosing):
             continue  # a variable of a function
-        inside = " ".join(outlined.name for outlined in enclosing if outlined.contains)
-        outlined = Outlined(name, kind.split("_")[0], first, first, last, inside, kind in _CONTAINERS)
+        inside = " ".join(outer.name for outer in enclosing if outer.contains)
+        short_kind = kind.split("_")[0]  # class_definition → class
+        outlined = Outlined(name, short_kind, first, first, last, inside, kind in _CONTAINERS)
         found.append(outlined)
         enclosing.append(outlined)
     return found
@@ -272,13 +276,13 @@ def _name_of_node(node: Any, kind: str) -> str:
     match kind:
         case "variable_declarator" | "pair" | "field_definition" | "public_field_definition":
             value = node.field("value")
-            if value is None or value.kind() not in _FUNCTION_VALUES:
+            if value is None or value.kind() not in _FUNCTION_VALUES:  # data
                 return ""
             name_node = node.field("name") or node.field("key") or node.field("property")
         case "impl_item":
             name_node = node.field("type")
         case "struct_specifier" | "enum_specifier" | "union_specifier" | "class_specifier":
-            name_node = node.field("name") if node.field("body") is not None else None
+            name_node = node.field("name") if node.field("body") is not None else None  # else it is only mentioned
         case "function_definition" | "type_definition" | "field_declaration":
             name_node = node.field("name") or _declared_name(node.field("declarator"))
         case _:
@@ -288,7 +292,7 @@ def _name_of_node(node: Any, kind: str) -> str:
 
 def _declared_name(declarator: Any) -> Any:
     """Return the name inside pointers, arrays and argument lists (C, C++, Java)."""
-    for _ in range(6):
+    for _ in range(6):  # no code nests deeper
         if declarator is None or declarator.kind() in ("identifier", "type_identifier", "field_identifier"):
             return declarator
         declarator = declarator.field("declarator") or declarator.field("name")
@@ -297,7 +301,7 @@ def _declared_name(declarator: Any) -> Any:
 
 def _outline_by_lines(path: str, lines: list[str]) -> list[Outlined]:
     """Return the definitions of a file without a grammar; each ends before the next one of the same indent or less."""
-    starts = []
+    starts = []  # of each definition: line, indent, name, kind
     for number, line in enumerate(lines, 1):
         defined = definition_on(line, path, number)
         if defined is not None and defined.kind != "variable":
@@ -310,6 +314,7 @@ def _outline_by_lines(path: str, lines: list[str]) -> list[Outlined]:
 
 
 def _with_comment(definition: Outlined, lines: list[str]) -> Outlined:
+    """Return the definition with the comment and the decorators right above it."""
     first = definition.first
     while first > 1 and definition.line - first < _MOST_COMMENT_LINES and _COMMENT_LINE.match(lines[first - 2]):
         first -= 1

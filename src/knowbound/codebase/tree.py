@@ -33,7 +33,7 @@ class SourceTree:
     def __init__(self, root: Path, deadline: float, only: Sequence[str] | None = None) -> None:
         self.root = root
         self.deadline = deadline
-        # A given path must be plain and below the root: links and ways out are not followed.
+        # `only` are the paths to search: plain ones below the root, since links and ways out are not followed.
         real = os.path.realpath(root)
         below = (path for path in only or () if is_inside(os.path.realpath(root / path), real))
         self._given_paths = None if only is None else sorted(path for path in below if not (root / path).is_symlink())
@@ -122,7 +122,7 @@ class SourceTree:
         """Return the definitions whose name is exactly these words, in any spelling."""
         if not words:
             return []
-        keys = {glued(canonical_words(" ".join(words))), glued(words)}
+        keys = {glued(canonical_words(" ".join(words))), glued(words)}  # in one spelling, and as they are
         hits, _ = self.matches([phrase_pattern(words)], ignore_case=True, multiline=True)
         found = []
         for definition in _definitions(hits):

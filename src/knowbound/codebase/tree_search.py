@@ -17,7 +17,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import TypeAlias
@@ -39,6 +39,7 @@ _NOT_READ = tuple(
     for ending in "po pot mo lock map svg min.js min.css snap csv tsv ipynb json.gz pb.go".split()
     for part in ("--glob", f"!*.{ending}")
 )
+_LONGEST_MATCH = 200  # bytes of a match: a longer one is no word
 _PATHS_GIVEN = 400  # paths that ripgrep is given; with more, all files are searched
 _WINDOW_LINES = 40
 _PASSAGES_BY_MEANING = 80  # passages whose meaning is compared
@@ -86,8 +87,8 @@ def find_words(
     if not wanted or (only is not None and not only):
         return {}
     arguments += ["-e", "|".join(_pattern(word) for word in sorted(wanted))]
-    few = only if only is not None and len(only) <= _PATHS_GIVEN else None
-    ran = rg(root, [*arguments, "--", *(f"./{path}" for path in few or ("",))], seconds, _MOST_OUTPUT_BYTES)
+    given = only if only is not None and len(only) <= _PATHS_GIVEN else ("",)  # "": the whole tree
+    ran = rg(root, [*arguments, "--", *(f"./{path}" for path in given)], seconds, _MOST_OUTPUT_BYTES)
     found = _by_file(ran.out, wanted)
     searched = found.keys() if only is None else frozenset(only)
     return {path: lines for path, lines in found.items() if path in searched}
@@ -110,7 +111,7 @@ def _by_file(output: bytes, wanted: set[str]) -> dict[str, _FileLines]:
         if not nul:
             continue
         number, _, text = rest.partition(b":")
-        stems = _stems_in(text) & wanted if len(text) < 200 else frozenset()
+        stems = _stems_in(text) & wanted if len(text) < _LONGEST_MATCH else frozenset()
         if not stems:
             continue
         if head != head_before:
@@ -141,13 +142,13 @@ def rank_passages(
     `files` is the number of files of the tree; `knowledge` says that documents are its product. After the deadline
     (`time.monotonic()`) no further file is cut.
     """
-    rank = _KNOWLEDGE_RANK_FACTORS if knowledge else _RANK_FACTORS
+    factors = _KNOWLEDGE_RANK_FACTORS if knowledge else _RANK_FACTORS
     weights = _word_weights(words, hits, max(files, 1))
     synonyms = {other: word for word in words for other in word.synonyms}
-    promising = sorted(hits, key=lambda path: -_highest_score(hits[path], weights, synonyms) * _rank_factor(path, rank))
+    rank = partial(_rank_factor, factors=factors)
+    promising = sorted(hits, key=lambda path: -_highest_score(hits[path], weights, synonyms) * rank(path))
     candidates = [
-        (_file_score(path, hits[path], weights, synonyms) * _rank_factor(path, rank), path)
-        for path in promising[:_COMPARED_FILES]
+        (_file_score(path, hits[path], weights, synonyms) * rank(path), path) for path in promising[:_COMPARED_FILES]
     ]
     candidates.sort(key=lambda ranked: (-ranked[0], ranked[1]))
     found = []
@@ -157,50 +158,51 @@ def rank_passages(
         for passage in _passages_now(root, path):
             score, has = _passage_score(passage, words, weights)
             if score > 0:
-                found.append(RankedPassage(passage, score * _rank_factor(path, rank), has))
+                found.append(RankedPassage(passage, score * rank(path), has))
     found.sort(key=lambda ranked: (-ranked.score, ranked.passage.path, ranked.passage.first))
     return _by_meaning(question, found, weights)
 
 
 def _by_meaning(question: str, found: list[RankedPassage], weights: Mapping[str, float]) -> list[RankedPassage]:
     """Order the first passages by words and meaning; the fewer words they have, the more the meaning counts."""
-    closely, others = found[:_PASSAGES_BY_MEANING], found[_PASSAGES_BY_MEANING:]
-    if not closely:
+    compared, others = found[:_PASSAGES_BY_MEANING], found[_PASSAGES_BY_MEANING:]
+    if not compared:
         return []
-    vector, best = embed(question), closely[0].score
+    vector, best = embed(question), compared[0].score
     # The more of the words the best passage has, the less their meaning has to tell.
-    met_share = max(sum(weights[word] for word in ranked.has) for ranked in closely) / (sum(weights.values()) or 1.0)
+    met_share = max(sum(weights[word] for word in ranked.has) for ranked in compared) / (sum(weights.values()) or 1.0)
     meaning_share = _MOST_MEANING * (1.0 - 0.7 * met_share)
 
     def order(ranked: RankedPassage) -> float:
         return -(ranked.score / best + meaning_share * similarity(vector, ranked.passage.meaning))
 
-    return sorted(closely, key=lambda ranked: (order(ranked), ranked.passage.path, ranked.passage.first)) + others
+    return sorted(compared, key=lambda ranked: (order(ranked), ranked.passage.path, ranked.passage.first)) + others
 
 
 def _word_weights(words: Sequence[WantedWord], hits: Mapping[str, _FileLines], files: int) -> dict[str, float]:
     """Return the weight of each word: the fewer files of the tree have it, the more."""
     found = {}
     for word in words:
-        holding = sum(word.stem in lines for lines in hits.values())
-        found[word.stem] = word.weight * math.log(1 + (files - holding + 0.5) / (holding + 0.5))
+        having = sum(word.stem in lines for lines in hits.values())  # files
+        found[word.stem] = word.weight * math.log(1 + (files - having + 0.5) / (having + 0.5))  # BM25
     return found
 
 
-def _highest_score(here: _FileLines, weights: Mapping[str, float], synonyms: Mapping[str, WantedWord]) -> float:
+def _highest_score(lines_of: _FileLines, weights: Mapping[str, float], synonyms: Mapping[str, WantedWord]) -> float:
     """Return the score of all words of a file together: no passage of it can have more."""
-    own = sum(weights[word] for word in here if word in weights)
-    near = {synonyms[word].stem for word in here if word not in weights and word in synonyms}
-    return own + _SYNONYM_SHARE * sum(weights[word] for word in near if word not in here)
+    own = sum(weights[word] for word in lines_of if word in weights)
+    meant = {synonyms[word].stem for word in lines_of if word not in weights and word in synonyms}
+    return own + _SYNONYM_SHARE * sum(weights[word] for word in meant if word not in lines_of)
 
 
-def _file_score(path: str, here: _FileLines, weights: Mapping[str, float], synonyms: Mapping[str, WantedWord]) -> float:
+def _file_score(
+    path: str, lines_of: _FileLines, weights: Mapping[str, float], synonyms: Mapping[str, WantedWord]
+) -> float:
     """Return the score of the best window of a file, and a little for words in its path."""
-    events = []
-    for word, lines in here.items():
-        weight = weights.get(word, 0.0)
-        key = word
-        if word not in weights and word in synonyms:
+    events = []  # line, word, weight
+    for word, lines in lines_of.items():
+        key, weight = word, weights.get(word, 0.0)
+        if word not in weights and word in synonyms:  # it counts as the word that it is a synonym of
             key, weight = synonyms[word].stem, _SYNONYM_SHARE * weights[synonyms[word].stem]
         events += [(line, key, weight) for line in lines]
     events.sort()
@@ -245,12 +247,13 @@ def _passage_score(
     return total, frozenset(found_stems)
 
 
-def _rank_factor(path: str, rank: Sequence[float]) -> float:
-    return _CHANGELOG_FACTOR if is_changelog(path) else rank[source_rank(path)]
+def _rank_factor(path: str, factors: Sequence[float]) -> float:
+    return _CHANGELOG_FACTOR if is_changelog(path) else factors[source_rank(path)]
 
 
 @lru_cache(maxsize=400)
 def _passages(root: Path, path: str, _modified: int, _size: int) -> tuple[CodePassage, ...]:
+    """Return the passages of a file; time and size are in the key of the cache, so that a change shows."""
     text = read_text(root, path, _FILE_BYTES)
     return tuple(passages_of(path, text)) if text is not None else ()
 
@@ -266,8 +269,8 @@ def _passages_now(root: Path, path: str) -> tuple[CodePassage, ...]:
 
 def passage_at(root: Path, path: str, line: int) -> CodePassage | None:
     """Return the smallest passage of a file that has the line."""
-    holding = [passage for passage in _passages_now(root, path) if passage.first <= line <= passage.last]
-    return min(holding, key=lambda passage: passage.last - passage.first, default=None)
+    around = [passage for passage in _passages_now(root, path) if passage.first <= line <= passage.last]
+    return min(around, key=lambda passage: passage.last - passage.first, default=None)
 
 
 def wanted_word(text: str) -> WantedWord:

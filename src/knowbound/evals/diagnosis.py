@@ -121,6 +121,7 @@ def expectations(failed: FailedRun) -> Iterator[str]:
 
 
 def _assertion_text(assertion: Assertion) -> str:
+    """Return an assertion in words, as the model is shown it."""
     parts = [f"{assertion.value}" if assertion.value is not None else "", assertion.pattern, assertion.reference]
     parts += [" | ".join(assertion.values)] if assertion.values else []
     if assertion.children:

@@ -112,7 +112,7 @@ def evaluate(
 
 def finish(done: Evaluated, settings: Settings) -> None:
     """The evaluation was shown: `--resume` does not come back to it."""
-    if done.journal:
+    if done.journal:  # else it is finished already
         with closing(Evaluations(settings.home)) as store:
             store.finish(done.journal)
 
@@ -230,6 +230,7 @@ class _Work:
         plan, root = self.plan, self.settings.root
         knowledge = state_of(root, files_of(root, self.globs, self.hidden))
         items = [self.items] if self.items else []
+        # A run goes on only with the same plan, knowledge and items.
         key = digest_of([self.plan_digest, *(f"{path} {state}" for path, state in sorted(knowledge.items())), *items])
         found = self.store.unfinished(key, self.plan_digest)
         if found is not None and plan.resume:
@@ -254,7 +255,7 @@ class _Work:
         return journal
 
     def _versions(self, copies: Copies) -> list[Version]:
-        """The knowledge base itself, or copies without the test set: of two variants, and for a free reader."""
+        """Return the knowledge base, or copies without the tests for other sources, or an agent that reads freely."""
         plan, root = self.plan, self.settings.root
         has_hidden = any(path.resolve().is_relative_to(root.resolve()) for path in self.hidden)
         could_see_hidden = self.executor.reads_freely and has_hidden and not plan.in_place

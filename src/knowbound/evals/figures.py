@@ -67,7 +67,7 @@ def _by_sample(counted: GapFigures, samples: Mapping[str, Sequence[SampleRun]]) 
     """The figures of all runs, with rates that count samples."""
     raw, open_upper = sample_rate(samples, RateKind.RAW), sample_rate(samples, RateKind.OPEN)
     open_certain = sample_rate(samples, RateKind.OPEN, is_certain=True)  # without undecided signals
-    turns, repeats = counted.per_turn, counted.rate.n / max(len(samples), 1)
+    turns, runs_per_sample = counted.per_turn, counted.rate.n / max(len(samples), 1)
     return msgspec.structs.replace(
         counted,
         rate=raw,
@@ -78,13 +78,14 @@ def _by_sample(counted: GapFigures, samples: Mapping[str, Sequence[SampleRun]]) 
         open_weighted_most=_weighted(samples, RateKind.OPEN, open_upper.design),
         unseen=sum(not all(run.shows_calls for run in runs) for runs in samples.values()),
         # The turns of all runs count; those of one sample are alike.
-        per_turn=msgspec.structs.replace(turns, design=max(1.0, min(raw.design * repeats, turns.n))),
+        per_turn=msgspec.structs.replace(turns, design=max(1.0, min(raw.design * runs_per_sample, turns.n))),
     )
 
 
 def _weighted(
     samples: Mapping[str, Sequence[SampleRun]], kind: RateKind, design: float, *, is_certain: bool = False
 ) -> Weighted:
+    """Return the weighted rate of the samples; `design` is the design effect of the plain rate."""
     weights = Counter(sample_weight(runs, kind, is_certain=is_certain) for runs in samples.values())
     del weights[0.0]  # samples without a gap
     return msgspec.structs.replace(Weighted.of(weights, len(samples)), design=design)

@@ -95,7 +95,7 @@ def _question(assertion: Assertion, sample: EvalSample, answered: AgentAnswer) -
     kind = RubricKind(assertion.type)
     source = assertion.reference or sample.context
     answer = answered.answer
-    if kind is RubricKind.FAITHFULNESS:
+    if kind is RubricKind.FAITHFULNESS:  # the prompt alone: the context is given apart
         return RubricQuestion(kind, question=sample.prompt, answer=answer, context=source)
     if kind is RubricKind.CONTEXT_RECALL:
         # How much of the reference is in the answer: the answer is what is searched for its facts.
@@ -134,6 +134,7 @@ _NOT_ALLOWED = CheckResult(None, "programs are not run unless --allow-run is giv
 
 
 def _by_score(assertion: Assertion, score: RubricScore) -> CheckResult:
+    """Decide an assertion by a judge's score."""
     if score.score is None:
         return CheckResult(None, score.problem or "the judge gave no score")
     needed = PASSING_SCORE if assertion.threshold is None else assertion.threshold
@@ -144,6 +145,7 @@ def _by_score(assertion: Assertion, score: RubricScore) -> CheckResult:
 
 
 def _criterion_score(criterion: Criterion, score: RubricScore) -> CriterionScore:
+    """Return the score of a criterion as it is stored, without secrets."""
     problem = score.problem or ("" if score.score is not None else "the judge gave no score")
     return CriterionScore(
         name=criterion.name,
@@ -301,6 +303,7 @@ def loose_words(samples: Iterable[EvalSample]) -> str:
 
 
 def _is_fact(assertion: Assertion) -> bool:
+    """Report whether rules alone decide the assertion, by what the answer says."""
     if assertion.type == SET:
         return all(map(_is_fact, assertion.children))
     kind = TYPES[assertion.type]

@@ -62,7 +62,7 @@ def commit_of(root: Path, globs: tuple[str, ...]) -> KnowledgeCommit:
     commit = named_commit(root)
     if commit is None:
         return KnowledgeCommit()
-    prefix = (git(root, "rev-parse", "--show-prefix") or "").strip()
+    prefix = (git(root, "rev-parse", "--show-prefix") or "").strip()  # git names files from the repository's top
     is_dirty = any(is_knowledge(path.removeprefix(prefix), globs) for path in _changed(root))
     return msgspec.structs.replace(commit, dirty=is_dirty)
 

@@ -129,7 +129,7 @@ class Runner:
                     runs[job.name] = future.result()
                     self._report_progress(runs, len(jobs))
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)  # after an error no agent is waited for
         return runs
 
     def _report_progress(self, runs: dict[str, SampleRun], total: int) -> None:

@@ -241,6 +241,7 @@ def read_trace(trace: Path, sample: str, folder: Path, working: Path, settings: 
 
 
 def _tool_use(call: ToolCall) -> ToolUse:
+    """Return a call as assertions see it; a part that the reader does not keep is marked as cut."""
     if call.input is None:  # a reader that does not keep what a call was given
         search = f"{call.query} {call.where}"
         return ToolUse(call.name, search, call.output or "", call.kind, input_cut=True, output_cut=True)

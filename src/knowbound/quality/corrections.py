@@ -115,6 +115,7 @@ class Corrections:
             try:
                 _STEPS[answer.kind](self, answer)
             except InputError:  # the item is gone, or another machine was quicker: nothing is left to do
+                # What could not be superseded waits for another answer.
                 kind = SuggestionDecision.NONE if answer.kind is SuggestionDecision.ACCEPTED else answer.kind
                 self._put(replace(answer, kind=kind, done=True, content=""))
         return len(unfinished)
@@ -135,6 +136,7 @@ class Corrections:
     # The steps: each of them may have been done before.
 
     def _supersede(self, claim: SuggestionAnswer) -> Item:
+        """Carry an acceptance out. Raises InputError if the store refuses the content."""
         by = ItemEdit(content=claim.content)
         try:
             successor = self._store.supersede(claim.item, by=by, note=_ACCEPTED, again=claim.again)
@@ -150,6 +152,7 @@ class Corrections:
         return self._put(replace(claim, done=True))
 
     def _take_back(self, claim: SuggestionAnswer) -> SuggestionAnswer:
+        """Serve the old item again, and delete the successor that the answer made."""
         if claim.successor:
             old, successor = self._store.get(claim.item), self._store.get(claim.successor)
             if old and old.flag and old.flag.kind is FlagKind.SUPERSEDED and old.flag.superseded_by == claim.successor:
@@ -183,7 +186,7 @@ class Corrections:
         if not newest.done:
             return self._supersede(newest)
         if content.strip():
-            return self._store.supersede(id_, by=ItemEdit(content=content.strip()))  # the same, or refused
+            return self._store.supersede(id_, by=ItemEdit(content=content.strip()))  # the same successor, or refused
         successor = self._store.get(newest.successor)
         if successor is None:
             raise self._not_open(id_, newest)
@@ -194,7 +197,7 @@ class Corrections:
     ) -> SuggestionAnswer:
         """Write the answer to a suggestion down, before it is carried out."""
         revision = about.answer.revision if about.answer else 0
-        by = "" if kind is SuggestionDecision.FLAGGED else self._by
+        by = "" if kind is SuggestionDecision.FLAGGED else self._by  # a flag is nobody's answer
         claim = SuggestionAnswer(
             about.record, about.item, kind, time="", by=by, revision=revision, note=note, content=content, again=again
         )
@@ -211,6 +214,7 @@ class Corrections:
         return written
 
     def _not_open(self, id_: str, newest: SuggestionAnswer | None, words: str = "") -> InputError:
+        """Return the error for an item without an open suggestion: it was answered, or it never had one."""
         if newest is not None and newest.closes:
             words = f"was {newest.kind} at {newest.time}" + (f" by {newest.by}" if newest.by else "")
             return InputError("suggestion-answered", f"{id_} {words}. Try: knowbound quality corrections undo {id_}")

@@ -56,7 +56,7 @@ class _ItemUse:
 
 def to_fix(turns: Iterable[QualityTurn], log: QualityLog, index: Index) -> list[ItemToFix]:
     """Return the items to fix, the worst first. `turns` are in the order of their time."""
-    by_item: dict[str, dict[str, _ItemUse]] = {}
+    by_item: dict[str, dict[str, _ItemUse]] = {}  # by id and content
     for turn in turns:
         for item in turn.injected_items:
             by_item.setdefault(item.id, {}).setdefault(item.content_sha, _ItemUse()).add(turn, item)
@@ -172,7 +172,7 @@ def drafted(item: str, statement: str) -> Draft:
     if (unusable := _why_unusable(stated)) is not None:
         return Draft("", unusable)
     replaced = _with_new_value(item, stated)
-    # "it is 9090": nothing else is spoken of
+    # A value alone ("it is 9090") can be about the item: it names no other subject.
     subject_is_open = replaced is not None and not _terms_beside_values(stated)
     if not subject_is_open and not is_same_subject(item, stated):
         return Draft("", NoDraft.OTHER_SUBJECT)

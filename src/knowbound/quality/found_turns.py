@@ -130,6 +130,7 @@ class FoundTurns:
         return self._with_trace(None, prompt, _turn_by_key(turn.trace, turn.turn_id))
 
     def _sources(self, record: EndedRecord) -> TurnSources:
+        """Return what is known about a reported turn; of a recent one the trace may come a moment later."""
         if record.key:
             prompt = self._prompts.get((record.session, record.key))
         else:  # of a client that gives turns no ids: the last prompt of the session before the turn ended

@@ -84,7 +84,7 @@ def join(sources: TurnSources, stored: Callable[[str], StoredText | None]) -> Jo
     by_session, by_agent = (ended, injected, trace), (injected, ended, trace)  # the first that names it
     if ended is not None:
         ending = _ENDINGS.get(ended.event, TurnEnding.STOPPED)
-    else:
+    else:  # no hook reported the end
         ending = TurnEnding.FAILED if trace and trace.broken else TurnEnding.INTERRUPTED
     response = _response(trace, ended)
     # Characters that the queue cut from the last message.
@@ -142,7 +142,7 @@ def join(sources: TurnSources, stored: Callable[[str], StoredText | None]) -> Jo
 
 
 def exported(turn: JudgedTurn, time: str) -> QualityTurn:
-    """Return a turn that another system recorded for the log; `time` counts if the turn has none."""
+    """Return for the log a turn that another system recorded; `time` counts if the turn has none."""
     calls = [
         LoggedCall(
             excerpt(call.name, 100),
@@ -193,6 +193,7 @@ def _turn_key(known: TurnSources) -> str:
 
 
 def _timestamp(known: TurnSources) -> str:
+    """Return the time of the prompt; without it, when the turn ended."""
     if known.injected:
         return known.injected.time
     if known.trace and known.trace.prompt.time:
@@ -212,6 +213,7 @@ def _response(trace: TraceTurn | None, ended: EndedRecord | None) -> str:
 
 
 def _logged_calls(calls: Sequence[ToolCall]) -> tuple[LoggedCall, ...]:
+    """Return the calls for the log; corrective ones first, so that they are not cut off."""
     logged = []
     for call in calls:
         shown = excerpt(call.query or " ".join(str(value) for value in (call.input or {}).values()), _CALL_CHARS)
@@ -226,6 +228,7 @@ def corrected_by(call: ToolCall) -> tuple[str, ...]:
 
 
 def _corrected_ids(tool: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the ids of items in the arguments of a corrective tool; none for another tool."""
     if tool.rpartition("__")[2] not in CORRECTIVE:
         return ()
     further = arguments.get("also")
@@ -245,7 +248,7 @@ class _Item(NamedTuple):
         """An item of our log: whole, by its id and version, where that can still be had."""
         present = stored(item.item)
         whole = present.content if present and is_version_of(item.sha, present.sha) else ""
-        text = whole or max(texts.get(item.item, ""), item.excerpt, key=len)
+        text = whole or max(texts.get(item.item, ""), item.excerpt, key=len)  # either may be cut
         logged = LoggedItem(
             id=item.item,
             source_backend=item.backend,
@@ -260,7 +263,7 @@ class _Item(NamedTuple):
 
 
 def _delivered(injected: InjectionRecord | None, texts: Mapping[str, str]) -> Iterable[InjectedItem]:
-    """Return the items that reached the agent, or would in shadow. Of a killed hook the trace shows them."""
+    """Return the items that reached the agent, or would in shadow. Of a killed hook the trace shows them (`texts`)."""
     if injected is None:
         return []
     if injected.arm == SHADOW:

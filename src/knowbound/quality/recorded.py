@@ -104,11 +104,12 @@ def _scored(session: SessionFiles, *, collect: Callable[[SessionFiles], _Session
 
 
 def _collect(session: SessionFiles, *, project: str, since: str) -> _Session:
-    """The turns of a session, each with what was injected into it or stays in its context."""
+    """Return the turns of a session, each with what was injected into it or stays in its context."""
     in_context: dict[str, tuple[LoggedItem, JudgedItem]] = {}
     collected = _Session()
     for turn in turns_in(session):
-        is_wanted = (not project or works_in(turn.project, (project,))) and (turn.prompt.time or since) >= since
+        is_of_project = not project or works_in(turn.project, (project,))
+        is_wanted = is_of_project and (turn.prompt.time or since) >= since  # a turn without a time is wanted
         joined = join(TurnSources(trace=turn), lambda _: None)  # by the trace alone, without the store
         others = {item.id: item for item in joined.turn.other_items}
         contents = {item.id: item for item in joined.judged.items}
@@ -163,6 +164,7 @@ def _severity(scored: ScoredVerdict) -> tuple[bool, bool, bool]:
 
 
 def _report(found: Sequence[_Session], judge: str) -> RecordedQuality:
+    """Add up the verdicts of all sessions, by source and by item."""
     by_source: dict[str, dict[int, list[ScoredVerdict]]] = {}  # the verdicts of each source by session
     by_item: dict[str, list[ScoredVerdict]] = {}
     for number, session in enumerate(found):
@@ -191,6 +193,7 @@ def _source(name: str, sessions: Sequence[Sequence[ScoredVerdict]]) -> ScoredSou
 
 
 def _item(scored: Sequence[ScoredVerdict]) -> ScoredItem:
+    """Return an item with its counts, and the turn of its gravest verdict."""
     first = max(scored, key=_severity)
     return ScoredItem(
         id=first.item.id,
@@ -226,6 +229,7 @@ def read_turns(path: Path) -> list[JudgedTurn]:
 
 
 def _turn(line: bytes, path: Path, number: int) -> JudgedTurn:
+    """Parse a line, with its time in UTC. Raises InputError for a bad line."""
     try:
         turn = msgspec.json.decode(line, type=JudgedTurn)
         if turn.timestamp:

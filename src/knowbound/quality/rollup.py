@@ -212,6 +212,7 @@ def _day_with(day: DayRollup, turn: QualityTurn) -> DayRollup:
 def _add_counts(
     known: dict[str, Counts], items: Iterable[LoggedItem], name_of: Callable[[LoggedItem], str]
 ) -> dict[str, Counts]:
+    """Return known counts, by name, with the verdicts on these items added."""
     total = dict(known)
     for item in items:
         total[name_of(item)] = total.get(name_of(item), Counts()) + counted((item,))

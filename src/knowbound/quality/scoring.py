@@ -76,7 +76,7 @@ def score_queue(settings: Settings, *, again: bool = False, background: bool = F
             done += scorer.again()
         rolled = rolled_up(settings, log, scorer.days)
         problem = rolled.problem
-        if not problem:
+        if not problem:  # else a backend is down
             try:
                 update_suggestions(settings, log)
             except KnowboundError as error:  # a backend is down: the next worker does it
@@ -128,7 +128,7 @@ class Scorer:
             if records:
                 found = FoundTurns(self._home, self._log, since=min(record.time for record in records))
                 self._score(found.reported(records), done)
-                self._score(found.unreported(records, only_closed=self._queue.has_more()), done)
+                self._score(found.unreported(records, only_closed=self._queue.has_more()), done)  # others may be queued
             self._queue.mark_done()
         return done
 

@@ -161,6 +161,7 @@ def _last_day_of_window(days: list[DayRollup], today: str) -> str:
 def _metrics(
     days: list[DayRollup], records: list[Discovery], until: str, today: str, judge: JudgeWorth
 ) -> tuple[MetricStatus, ...]:
+    """Return the four metrics of the window that ends with `until`, and of the window before."""
     now, before = (rates(days, records, *window(last)) for last in (until, day_before(until, WINDOW_DAYS)))
     about_items = [
         MetricStatus(name, now[name], before[name], judge.corrected(now[name], metric))
@@ -241,6 +242,7 @@ def holdout_comparison(turns: Iterable[QualityTurn]) -> HoldoutComparison | None
 
 
 def _arm_turn(turn: QualityTurn) -> ArmTurn:
+    """Return the numbers of one turn for the comparison of the arms: with items, and held out."""
     outcomes: dict[TurnOutcome, float] = {
         TurnOutcome.STEPS: turn.steps,
         TurnOutcome.CALLS: turn.tool_calls_count,
@@ -306,7 +308,7 @@ def answer_shadow(settings: Settings, accepted: Collection[str], rejected: Colle
         raise InputError("no-choice", f"{min(both)} is accepted and rejected. Nothing was changed.")
     if rejected:
         with closing(open_knowledge_store(settings, by=by)) as store:
-            for item, choice in {choices[key].item: choices[key] for key in rejected}.items():
+            for item, choice in {choices[key].item: choices[key] for key in rejected}.items():  # each once
                 reason = f"rejected in shadow on {utc_now()[:10]}, for the prompt: {choice.prompt}"
                 store.flag(item, FlagKind.HELD_BACK, reason)
     answers = dict.fromkeys(accepted, True) | dict.fromkeys(rejected, False)

@@ -227,6 +227,7 @@ def shorter(rules: Sequence[Rule], settings: Settings) -> dict[str, str]:
         return {}
     lines = [_BULLET.sub("", " ".join(rule.text.split()), count=1) for rule in rules]
     inputs = [{"heading": rule.heading, "rule": line} for rule, line in zip(rules, lines, strict=True)]
+    # An empty text: the model finds no shorter form of the same rule.
     checks = [lambda answer, line=line: problem_of(line, answer.text) if answer.text else "" for line in lines]
     answers = asker.ask(load_prompt("wording"), inputs, Wording, checks)
     return {

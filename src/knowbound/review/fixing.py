@@ -30,6 +30,7 @@ from knowbound.user_files import PRIVATE_FILE, make_folder
 
 _WAITING = (LessonStatus.NEW, LessonStatus.ACCEPTED, LessonStatus.STALE)
 _GIT_SECONDS, _GIT_BYTES = 20.0, 200_000  # of one command
+_MODE_OF_NEW_FILE = "100644"  # git's: readable, not executable
 
 
 def known_fixes(settings: Settings) -> tuple[Reviewed | None, dict[str, DecidedFix]]:
@@ -179,7 +180,7 @@ def commit_on_branch(fix: Fix, settings: Settings) -> str:
                 raise InputError("no-branch", f"{patch.path} differs from the last commit. Commit it first.")
             draft.write_bytes(patch.after)
             blob = git("hash-object", "-w", "--no-filters", str(draft))
-            git("update-index", "--add", "--cacheinfo", f"{entry[0] if entry else '100644'},{blob},{path}")
+            git("update-index", "--add", "--cacheinfo", f"{entry[0] if entry else _MODE_OF_NEW_FILE},{blob},{path}")
         tree = git("write-tree")
         subject = f"Correct {', '.join(patch.path for patch in fix.patches[:2])}"[:65]
         commit = git("commit-tree", tree, "-p", git("rev-parse", "HEAD"), "-m", subject, "-m", fix.title)

@@ -154,7 +154,7 @@ def _sample_patch(cause: SampleCause, settings: Settings) -> FilePatch | None:
     before = read_below(settings.root, cause.path)
     lines = before.decode("utf-8", "surrogateescape").split("\n")
     sections = sections_of(cause.path, "\n".join(lines))
-    around = [section for section in sections if section.line <= max(1, cause.line) <= section.end_line]
+    around = [section for section in sections if section.line <= max(1, cause.line) <= section.end_line]  # 0: the top
     end = around[-1].end_line if around else len(lines)
     lines[end:end] = ["", " ".join(cause.expected.split())]
     return FilePatch(cause.path, before, "\n".join(lines).encode("utf-8", "surrogateescape"))

@@ -203,6 +203,7 @@ def rules_of(asked: ReviewScope) -> RulesFound | None:
 def _figures(
     learned: Learned | None, checked: Sequence[CheckedStatement], settings: Settings, filters: Filters
 ) -> ReviewFigures:
+    """Return the headline of each lens; without sessions, of the check of the knowledge alone."""
     wrong = sum(statement.truth is Truth.CONTRADICTED for statement in checked)
     if learned is None:
         return ReviewFigures(statements=len(checked), contradicted=wrong)

@@ -61,7 +61,7 @@ def team_review(files: Iterable[SharedFile], least: int = LEAST_PEOPLE) -> TeamR
     newest: dict[tuple[str, str], tuple[tuple[str, bytes], SharedProject]] = {}  # by project and machine
     for file in files:
         for part in file.projects:
-            rank = (file.made, msgspec.json.encode(part))
+            rank = (file.made, msgspec.json.encode(part))  # of the same second: by content, whatever the order
             key = part.project, file.machine
             if key not in newest or rank > newest[key][0]:
                 newest[key] = rank, part
@@ -82,6 +82,7 @@ def team_review(files: Iterable[SharedFile], least: int = LEAST_PEOPLE) -> TeamR
 
 
 def _project(project: str, parts: Sequence[SharedProject], least: int) -> TeamProject:
+    """Add up what the machines share about one project."""
     gap = sum((part.gap for part in parts[1:]), start=parts[0].gap)
     digests = (hashlib.sha256(msgspec.json.encode(part)).hexdigest() for part in parts)
     return TeamProject(

@@ -201,6 +201,7 @@ class _OutputFolder:
     ) -> None:
         self._path, self._task, self._argv = task.output_dir, task, argv
         self._stdin, self._most_output = stdin, most_output
+        # All that distinguishes two commands: a result of another one is not taken.
         command = json.dumps([list(argv), str(task.folder), sorted(added.items())]).encode()
         self._digest = hashlib.sha256(command + b"\0" + stdin).hexdigest()[:32]
         make_folder(self._path)
@@ -281,7 +282,7 @@ class _OutputFolder:
 
     def end_of_run(self, status: int | None, problem: str = "", *, timed_out: bool = False) -> AgentExit:
         """Return the end of a run, with its duration if the folder has it."""
-        note, ended = self._note(), time.time()
+        note, ended = self._note(), time.time()  # now, unless `exit` shows when
         with contextlib.suppress(OSError):
             ended = (self._path / "exit").stat().st_mtime
         seconds = max(0.0, ended - note.at) if note is not None else 0.0

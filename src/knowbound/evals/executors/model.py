@@ -356,6 +356,7 @@ class FileTools:
         return f"Error: File does not exist: {asked}"
 
     def _is_shown(self, relative: str) -> bool:
+        """Report whether the model may see a relative path: neither its name nor its real place is hidden."""
         parts = Path(relative.removeprefix("./")).parts
         if self._hidden_names.intersection(parts):
             return False

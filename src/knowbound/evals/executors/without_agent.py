@@ -106,6 +106,7 @@ class InvestigateExecutor:
         )
 
     def _knowledge(self, folder: Path) -> list[str]:
+        """Return the knowledge files of a folder, listed once for all threads."""
         with self._files_lock:
             if folder not in self._files:
                 self._files[folder] = list(files_of(folder, self._globs, self._hidden))
@@ -129,8 +130,8 @@ def quoted_passages(found: Investigation, folder: Path) -> list[QuotedPassage]:
 
 
 def answer_of(found: Investigation, passages: list[QuotedPassage]) -> str:
-    """The answer with the passages it rests on, word for word. A refusal has no word of the question."""
-    if found.outcome == SUCCESS:
+    """Return the answer with its passages, word for word. A refusal has no word that an assertion could look for."""
+    if found.outcome == SUCCESS:  # rules have no words of their own
         by_model = [_quoted(found.answer.text)] if found.answer and found.by != _RULES else []
         headings = [f" ({passage.heading})" if passage.heading else "" for passage in passages]
         quoted = [
@@ -168,6 +169,7 @@ def _trace(task: Task, found: Investigation, passages: list[QuotedPassage], answ
 
 
 def _call_pair(id_: str, tool: str, arguments: dict[str, str], result: str) -> list[dict[str, object]]:
+    """Return the messages of a tool call and of its result, as OpenAI's chats have them."""
     function = {"name": tool, "arguments": json.dumps(arguments, ensure_ascii=False)}
     return [
         {"role": "assistant", "content": None, "tool_calls": [{"id": id_, "type": "function", "function": function}]},
@@ -240,6 +242,7 @@ class ReplayExecutor:
 
     @cached_property
     def _runs(self) -> dict[str, list[RecordedRun]]:
+        """Return the recorded runs by sample. Raises InputError for a line that is none."""
         runs: dict[str, list[RecordedRun]] = {}
         for number, line in enumerate(self._content().splitlines(), 1):
             if not line.strip():

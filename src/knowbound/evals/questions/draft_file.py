@@ -73,7 +73,7 @@ def accept(ids: Sequence[str], drafts: Path, target: Path) -> list[str]:
     if not drafts.exists():
         here = drafts.name if drafts.parent == Path.cwd() else drafts
         raise InputError("no-such-draft", f"There is no draft file {here}. Try: knowbound draft -o {here}")
-    load_samples(drafts)
+    load_samples(drafts)  # raises for a file that is not valid
     root, _ = parsed(drafts.read_bytes(), ending_of(drafts))
     proposed = {id_of(sample): sample.value for sample in samples_of(root)} if root is not None else {}
     unknown = [id_ for id_ in ids if id_ not in proposed]
@@ -99,10 +99,11 @@ def add(samples: Sequence[dict[str, object]], target: Path) -> None:
     with replacing(target) as file:
         file.write(_text_with(before, samples, ending).encode())
         file.flush()
-        load_samples(Path(file.name))
+        load_samples(Path(file.name))  # raises before the target is replaced
 
 
 def _text_with(before: str, samples: Sequence[dict[str, object]], ending: str) -> str:
+    """Return a file's text with the samples added, in the form that its ending names."""
     if ending == ".jsonl":
         lines = "".join(_json(sample) + "\n" for sample in samples)
         return before + ("" if not before or before.endswith("\n") else "\n") + lines

@@ -99,7 +99,7 @@ def next_questions(settings: Settings, samples: Path) -> str:
 
 def gaps_of_topics(topics: Iterable[Topic], findings: Iterable[Findings], root: Path) -> Iterator[Gap]:
     """Yield the topics of this project, or all if it has none, each with the prompt of the turn that shows it."""
-    prompts = {
+    prompts = {  # by the place of a signal
         (signal.session, signal.file, signal.line): turns.get(signal.turn, "")
         for found in findings
         for turns in [{turn.index: turn.prompt for turn in found.turns}]
@@ -145,7 +145,7 @@ def decide(home: Path, *, accepted: Iterable[str] = (), rejected: Iterable[str] 
     """Remember which proposals a person accepted or rejected."""
     stored = decisions(home)
     stored.accepted = sorted({*stored.accepted, *accepted})
-    stored.rejected = sorted({*stored.rejected, *rejected} - set(stored.accepted))  # it is in the test set
+    stored.rejected = sorted({*stored.rejected, *rejected} - set(stored.accepted))  # those are in the test set
     make_folder(home)
     with replacing(home / _DECISIONS_FILE, private=True) as file:
         file.write(msgspec.json.format(msgspec.json.encode(stored), indent=2) + b"\n")
@@ -234,14 +234,15 @@ def known_answers(wanted: str, topic: Topic, project: SourceTree | None = None) 
         same_name = [path for path in near if _last_part(path) == _last_part(wanted)]
         is_unique = project is None or sum(_last_part(path) == _last_part(wanted) for path in project.files) <= 1
         return tuple((same_name or near)[:_MOST_ANSWERS]) if is_unique else ()
+    in_code = is_in_code(wanted)
     definitions = project.defined(wanted) if project else ()
     local = [definition for definition in definitions if definition.is_indented and definition.kind == "variable"]
     paths = [definition.path for definition in definitions if definition not in local]
-    if not paths and not (project and is_in_code(wanted)):
+    if not paths and not (project and in_code):  # what is in code, and not defined in this project, has no place in it
         # `count` adds up answers, and may have a session twice: a topic of one session never has two that agree.
         agreed = [path for path, count in sessions.items() if min(count, topic.sessions) > 1]
         paths = agreed or [path for path in sessions if plain_name(_stem(path)) == plain_name(wanted)]
-    in_code = is_in_code(wanted)  # a document may be the place of a subject, not of a name in code
+    # A document may be the place of a subject, not of a name in code.
     places = {path for path in paths if not is_test(path) and not (in_code and extension(path) in DOCUMENTS)}
     return tuple(sorted(places)) if len(places) <= _MOST_ANSWERS else ()
 

@@ -246,8 +246,8 @@ def scope_verdicts(
         entries.append(AskedEntry(f"q{number}", shown, key))
 
     def unquoted(entry: AskedEntry, answer: ScopeAnswer) -> str:
-        shown = (*structure.values(), *cast("list[str]", entry.shown["passages"]))
-        is_shown = not answer.in_scope or is_quoted(answer.quote, shown)
+        material = (*structure.values(), *cast("list[str]", entry.shown["passages"]))
+        is_shown = not answer.in_scope or is_quoted(answer.quote, material)
         return "" if is_shown else "the quotation is not in the material"
 
     group = EntryGroup(entries, structure)
@@ -256,6 +256,7 @@ def scope_verdicts(
 
 
 def _verdict(asked: AskResult[ScopeAnswer]) -> ScopeVerdict:
+    """Return the verdict on a question; one whose scope was not decided is not asked."""
     if asked.value is None:
         return ScopeVerdict("", f"its scope was not decided: {asked.problem}")
     if asked.value.in_scope:

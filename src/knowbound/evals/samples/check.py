@@ -214,7 +214,7 @@ def _beyond_schema(root: SourceNode) -> Iterator[Issue]:
     for index, sample in enumerate(samples_of(root)):
         path = (*prefix, index)
         yield from _assertion_issues(sample.members.get("assertions"), (*path, "assertions"))
-        if (evaluation := sample.members.get("evaluationContext")) is not None:
+        if (evaluation := sample.members.get("evaluationContext")) is not None:  # version 3 of the format
             inside = (*path, "evaluationContext")
             yield from _assertion_issues(evaluation.members.get("assertions"), (*inside, "assertions"))
             checks, expected = evaluation.members.get("checks"), sample.value.get("expected")
@@ -222,6 +222,7 @@ def _beyond_schema(root: SourceNode) -> Iterator[Issue]:
 
 
 def _pointer_issues(checks: SourceNode | None, path: ValuePath, expected: object) -> Iterator[Issue]:
+    """Yield the checks (version 3 of the format) whose pointer leads nowhere in `expected`."""
     for index, check in enumerate(checks.items() if checks is not None else ()):
         pointer = check.value.get("expectedPointer") if isinstance(check.value, dict) else None
         if isinstance(pointer, str) and pointed(expected, pointer) is None:
@@ -230,6 +231,7 @@ def _pointer_issues(checks: SourceNode | None, path: ValuePath, expected: object
 
 
 def _assertion_issues(assertions: SourceNode | None, path: ValuePath) -> Iterator[Issue]:
+    """Yield the patterns and schemas of assertions, and of the children of sets, that cannot be used."""
     for index, assertion in enumerate(assertions.items() if assertions is not None else ()):
         inside, member, problem = (*path, index), "", ""
         match {"flags": "", **assertion.value} if isinstance(assertion.value, dict) else {}:

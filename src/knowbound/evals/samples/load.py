@@ -28,7 +28,7 @@ SINGLE_RUBRIC = "rubric"  # the name of a rubric that is one text
 
 
 def decoded(given: dict[str, Any], file: str, line: int) -> EvalSample:
-    """The value of a sample in any version of the format."""
+    """Return a sample from its fields in any version of the format."""
     sample = _from_v3(given) if "sampleId" in given else given
     changed = {
         "rubric": _criteria(sample.get("dimensions") or sample.get("rubric", "")),  # dimensions replace a plain rubric
@@ -41,7 +41,7 @@ def decoded(given: dict[str, Any], file: str, line: int) -> EvalSample:
 
 
 def _from_v3(given: dict[str, Any]) -> dict[str, Any]:
-    """Version 3 in the fields of the versions before."""
+    """Return a sample of version 3 with the fields of the versions before."""
     evaluation = given.get("evaluationContext", {})
     reference, assertions = evaluation.get("reference", ""), list[dict[str, Any]]()
     for assertion in evaluation.get("assertions", []):
@@ -83,7 +83,7 @@ def _current_assertion(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _comparison(check: dict[str, Any], expected: object) -> dict[str, Any]:
-    """A check of version 3: a text is the whole answer, anything else is JSON in it."""
+    """Return a check of version 3 as an assertion: a text is the whole answer, anything else is JSON in it."""
     pointer, wanted = check["actual"]["pointer"], pointed(expected, check["expectedPointer"])
     weight = {"weight": check["weight"]} if "weight" in check else {}
     if pointer == "" and isinstance(wanted, str):
@@ -186,6 +186,7 @@ def _files(path: Path, root: Path | None) -> list[Path]:
 
 
 def _samples_in_folder(folder: Path, root: Path | None) -> list[Path]:
+    """Return the samples files of a folder. Links may lead anywhere in the root; outside of it, in the folder."""
     try:
         found = sorted(path for path in folder.iterdir() if ending_of(path) and not _NOT_SAMPLES.match(path.name))
     except OSError as error:
@@ -195,7 +196,7 @@ def _samples_in_folder(folder: Path, root: Path | None) -> list[Path]:
 
 
 def _repeated_ids(root: SourceNode, file: str, ids: dict[str, str]) -> Iterator[tuple[int, str]]:
-    """Ids that another sample has already; `ids` remembers where each was first, over all files."""
+    """Yield the repeated ids, with their lines; `ids` remembers where each was first, over all files."""
     for sample in samples_of(root):
         if known := id_of(sample):
             line = sample.key_lines.get("sample_id") or sample.key_lines["sampleId"]

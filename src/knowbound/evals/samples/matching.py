@@ -73,7 +73,7 @@ def problem_of(pattern: str, flags: str) -> str:
 def is_found(pattern: str, flags: str, text: str) -> bool | None:
     """Report whether the pattern matches somewhere in the text; None if the search exceeds the time limit."""
     compiled = _compiled(pattern, flags)
-    look = compiled.match if "y" in flags else compiled.search
+    look = compiled.match if "y" in flags else compiled.search  # y: at the beginning only
     try:
         return look(text, timeout=PATTERN_SECONDS) is not None
     except TimeoutError:
@@ -119,6 +119,7 @@ def _translated(pattern: str, flags: str) -> str:
 
 
 def _part(found: re.Match[str], signs: dict[str, str], has_unicode: bool) -> str:
+    """Translate one part of a pattern."""
     if found["closed"] is not None:  # a class [...]
         return _class(found, has_unicode)
     if found["plain"]:
@@ -195,6 +196,7 @@ def misfit(value: Any, schema: dict[str, object]) -> str:
 
 
 def _validator(schema: dict[str, object]) -> jsonschema_rs.Draft7Validator | Any:
+    """Return the validator of the draft that `$schema` names, or else of draft 7."""
     import jsonschema_rs  # noqa: PLC0415  # heavy, and few samples have a schema
 
     named = "$schema" in schema

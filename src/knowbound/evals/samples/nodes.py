@@ -131,6 +131,7 @@ def _node(
 
 
 def _scalar(token: str, line: int) -> Any:
+    """Return the value of a JSON text, number or word. Raises UnreadableError beyond our limits."""
     if token.startswith('"'):
         return checked_text(json.loads(token), line)
     if token in ("NaN", "Infinity", "-Infinity"):

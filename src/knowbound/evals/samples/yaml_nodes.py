@@ -107,6 +107,7 @@ class _Composer:
         return node
 
     def _object(self, line: int, depth: int) -> SourceNode:
+        """Return the object that the next events describe, up to its end."""
         node = SourceNode({}, line, depth=1)
         merged: list[tuple[str, int, SourceNode]] = []  # by `<<`: the object's own members win
         for event in self._until(yaml.MappingEndEvent):
@@ -134,6 +135,7 @@ class _Composer:
         return str(event.value.translate(_SHOW) if self.hides_breaks else event.value)
 
     def _syntax_error(self, error: yaml.MarkedYAMLError) -> UnreadableError:
+        """Return the error in our words, with the line that helps most."""
         mark, message = error.problem_mark or error.context_mark, error.problem or "something is misplaced"
         if mark is not None and self.text[mark.index : mark.index + 1] == "\t":
             message = "there is a tab where YAML needs spaces"
@@ -148,6 +150,7 @@ class _Composer:
 
 
 def _refuse_other_tags(event: Any, line: int) -> None:
+    """Raise UnreadableError for a tag that plain YAML does not have."""
     tag = event.tag or "!"
     if tag.startswith(f"{_TAG}python"):
         raise UnreadableError(line, "a samples file contains data, never Python objects")

@@ -157,6 +157,7 @@ def _change(facts: LegFacts, metric: QualityMetric, limit: float, looks: int = 1
 
 
 def _replay(facts: LegFacts) -> _Decided:
+    """The replay found the ranking of the next leg no worse."""
     if facts.replay is None:
         return _Decided(CriterionState.UNKNOWN)
     states = {ReplayVerdict.WORSE: CriterionState.TRIPPED, ReplayVerdict.TOO_FEW: CriterionState.NOT_YET}
@@ -219,6 +220,7 @@ def _contradiction(facts: LegFacts) -> _Decided:
 
 
 def _target(metric: QualityMetric, facts: LegFacts) -> _Decided:
+    """A metric has reached its target."""
     rate, target = facts.now.get(metric, Rate()), TARGETS[metric].share
     low, high = rate.interval or (None, None)
     return _Decided(

@@ -119,9 +119,9 @@ def replay(
 def logged_pools(
     records: Iterable[InjectionRecord], turns: Mapping[tuple[str, str], QualityTurn]
 ) -> Iterator[LoggedPool]:
-    """The pools of turns with verdicts, in the order of time, ranked as now: rows of other rankers have other parts.
+    """Yield the pools of turns with verdicts, in the order of time, if the present ranker made them.
 
-    What a context had already was no candidate.
+    Rows of other rankers have other fields. What a context had already was no candidate.
     """
     items_by_context: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for record in records:

@@ -65,11 +65,11 @@ def compose(items: Sequence[FoundItem], *, budget: int) -> Bundle:
     kept: list[FoundItem] = []
     text = ""
     for item in items:
-        longer = _text([*kept, item], budget // 2)
-        utf16_units = len(longer.encode("utf-16-le")) // 2
-        if estimated_tokens(longer) <= budget and utf16_units <= MOST_CHARACTERS:
+        with_item = _text([*kept, item], budget // 2)
+        utf16_units = len(with_item.encode("utf-16-le")) // 2  # as clients count
+        if estimated_tokens(with_item) <= budget and utf16_units <= MOST_CHARACTERS:
             kept.append(item)
-            text = longer
+            text = with_item
     return Bundle(text, kept)
 
 

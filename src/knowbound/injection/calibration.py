@@ -72,7 +72,7 @@ def calibrate_injection(settings: Settings, path: Path, wanted: FloorTarget) -> 
         served = {indexed.item.id for indexed in index.all_items() if indexed.served}
     check_ids(labelled, served)
     hook = hook_settings.load(root, home, keep=False)
-    hook.time_limit_ms = max(_LIMIT_MS, hook.time_limit_ms)
+    hook.time_limit_ms = max(_LIMIT_MS, hook.time_limit_ms)  # a slow machine must not change the figures
     floor = RELEVANCE_FLOOR if hook.relevance_floor is None else hook.relevance_floor
     try:
         trials = [
@@ -112,6 +112,7 @@ def read_labelled_prompts(path: Path) -> LabelledPrompts:
 
 
 def _labelled(line: bytes, path: Path, number: int) -> LabelledPrompt:
+    """Return the prompt of a line, with its number; refuse a line that is none."""
     try:
         prompt = msgspec.json.decode(line, type=LabelledPrompt)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

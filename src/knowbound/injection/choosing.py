@@ -75,7 +75,7 @@ def keep_for_later(
     home: str, prompt: HookPrompt, record: dict[str, Any], choice: ModelChoice, *, budget: int, prompted: float
 ) -> None:
     """Record the choice, and keep what is new to the context. Raises OSError."""
-    if late.is_forgotten(home, prompt.session):
+    if late.is_forgotten(home, prompt.session):  # while the model was asked
         return
     bundle = compose(new_to_context(home, prompt.context, choice.items or []), budget=budget)
     fields: dict[str, Any] = {
@@ -138,7 +138,7 @@ def further_candidates(home: str, search: str, shown: list[FoundItem]) -> list[F
 def _rest_of_few(index: sqlite3.Connection, found: list[FoundItem]) -> list[FoundItem]:
     """Return the other items of a store that is small enough to be shown to a model whole."""
     rows = index.execute(_FIRST_ITEMS, (CANDIDATES + 1,)).fetchall() if len(found) < CANDIDATES else []
-    if len(rows) > CANDIDATES:
+    if len(rows) > CANDIDATES:  # a larger store
         return []
     known_contents, others = {item.content_sha for item in found}, list[FoundItem]()
     for id_, backend, sha, confidence, content, timestamp, file in rows:
@@ -157,7 +157,7 @@ def conversation_before(prompt: HookPrompt) -> list[str]:
     turns: deque[TraceTurn] = deque(maxlen=_CONVERSATION_TURNS)
     try:
         for turn in turns_in(session_of(Path(prompt.transcript))) if prompt.transcript else ():
-            if turn.key != prompt.turn:
+            if turn.key != prompt.turn:  # the turn of the prompt itself is no context
                 turns.append(turn)
     except Exception:  # no path, or no transcript: the prompt alone has to do
         return []

@@ -115,7 +115,7 @@ def _dependencies(root: str) -> list[object]:
         try:
             found = os.stat(path)
         except OSError:
-            files.append(None)
+            files.append(None)  # a missing file: its coming is a change
         else:
             files.append([found.st_mtime_ns, found.st_size, found.st_ino])
     variables = sorted([key, value] for key, value in os.environ.items() if key.startswith(PREFIXES))

@@ -104,7 +104,7 @@ def choose_for_prompt(home: str, settings: HookSettings, prompt: HookPrompt) -> 
     found = search(index, prompt.text, limit=POOL, with_quality=with_quality)
     new = new_to_context(home, prompt.context, relevant(found.items, floor, with_quality=with_quality))
     chosen, lower = new[: settings.most_items], new[settings.most_items :]
-    if lower and with_quality and explores(home):
+    if lower and with_quality and explores(home):  # to measure what ranking leaves out
         chosen = explored(prompt, chosen, lower)
     spent_ms = (time.thread_time() - began) * 1000
     return Choice(bundle.compose(chosen, budget=budget), found.pool, floor=floor, budget=budget, ms=spent_ms)
@@ -137,7 +137,7 @@ def keep_rollout(home: Path, leg: int, exploration: bool) -> None:
 
 def explored(prompt: HookPrompt, chosen: list[FoundItem], others: list[FoundItem]) -> list[FoundItem]:
     """Return the chosen items; for a tenth of the prompts the last of them gives way to a lower-ranked item."""
-    if not chosen or not others or drawn("explore", prompt) >= EPSILON:
+    if not chosen or not others or drawn("explore", prompt) >= EPSILON:  # only the tenth explores
         return chosen
     tried = others[int(drawn("which", prompt) * len(others))]
     tried.is_explored = True

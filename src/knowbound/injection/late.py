@@ -161,6 +161,7 @@ def claim(home: str, context: str, turn: str) -> Iterator[LateAnswer]:
 
 
 def _read(path: str) -> LateAnswer | None:
+    """Return the answer in a file; None if the file is gone, damaged or of another version."""
     try:
         with open(path, encoding="utf-8") as file:
             return LateAnswer(**json.load(file))

@@ -70,7 +70,7 @@ class Record:
 
     def end(self, home: str, outcome: str, ms: float, tokens: int, *, delivered: bool, reason: str) -> None:
         """Write how the run ended. Raises OSError."""
-        fields = {} if self._is_begun else self._fields_within_limit(home)
+        fields = {} if self._is_begun else self._fields_within_limit(home)  # begun: the log has them
         ending: dict[str, Any] = {"outcome": outcome, "delivered": delivered, "ms": round(ms, 1)}
         ending |= {"tokens": tokens} if tokens else {}
         self._append(home, self.key | fields | ending | ({"reason": reason} if reason else {}))

@@ -150,7 +150,7 @@ def composed_index(groups: Sequence[SubjectGroup]) -> StartText:
     if not groups:
         return StartText()
     listed = [len(group.titles) for group in groups]
-    if all(group.count == len(group.titles) for group in groups):
+    if all(group.count == len(group.titles) for group in groups):  # every title was read
         for title_tokens in _TITLE_TOKENS:
             if estimated_tokens(text := _text(groups, listed, title_tokens)) <= MOST_TOKENS:
                 return StartText(text, _listed_ids(groups, listed))
@@ -160,16 +160,16 @@ def composed_index(groups: Sequence[SubjectGroup]) -> StartText:
 
 def _fitting(groups: Sequence[SubjectGroup], most_tokens: int) -> list[int]:
     """Return the number of titles of each group: first the project's newest, then of the other groups in turn."""
-    own = [place for place, group in enumerate(groups) if group.is_own for _ in group.titles]
-    others = [(place, group) for place, group in enumerate(groups) if group.titles and not group.is_own]
-    in_turn = [place for number in range(_MOST_LISTED) for place, group in others if len(group.titles) > number]
+    own = [nth for nth, group in enumerate(groups) if group.is_own for _ in group.titles]
+    others = [(nth, group) for nth, group in enumerate(groups) if group.titles and not group.is_own]
+    in_turn = [nth for round_ in range(_MOST_LISTED) for nth, group in others if len(group.titles) > round_]
     listed = [0] * len(groups)
-    for place in own + in_turn:
-        listed[place] += 1
+    for nth in own + in_turn:
+        listed[nth] += 1
         if not _has_room(groups, listed, most_tokens):
-            listed[place] -= 1
-            if groups[place].is_own and listed[place] > 2 * _BLOCK_TITLES:  # whole blocks are left out
-                listed[place] -= (listed[place] - groups[place].count) % _BLOCK_TITLES
+            listed[nth] -= 1
+            if groups[nth].is_own and listed[nth] > 2 * _BLOCK_TITLES:  # whole blocks are left out
+                listed[nth] -= (listed[nth] - groups[nth].count) % _BLOCK_TITLES
             break
     return listed
 
@@ -185,8 +185,8 @@ def _has_room(groups: Sequence[SubjectGroup], listed: Sequence[int], most_tokens
 def _text(groups: Sequence[SubjectGroup], listed: Sequence[int], most_tokens: int) -> str:
     """Return the titles, and the counts of as many unlisted subjects as there is room for."""
     titles, counts = _title_lines(groups, listed, most_tokens), _Counts(groups, listed)
-    for named in range(min(_MOST_LISTED, len(groups)), -1, -1):
-        text = _fenced([*titles, counts.text(named)])
+    for named_count in range(min(_MOST_LISTED, len(groups)), -1, -1):
+        text = _fenced([*titles, counts.text(named_count)])
         if estimated_tokens(text) <= MOST_TOKENS:
             break
     return text
@@ -202,9 +202,9 @@ def _fenced(lines: Sequence[str]) -> str:
 def _title_lines(groups: Sequence[SubjectGroup], listed: Sequence[int], most_tokens: int) -> list[str]:
     """Return the line of each listed subject, and those of its newest titles below it."""
     lines = []
-    for place in [place for place, number in enumerate(listed) if number]:  # a few of thousands of subjects
-        lines.append(f"# {groups[place].label}")
-        newest = groups[place].newest(listed[place])
+    for nth in [nth for nth, count in enumerate(listed) if count]:  # a few of thousands of subjects
+        lines.append(f"# {groups[nth].label}")
+        newest = groups[nth].newest(listed[nth])
         lines += [f"[{for_brackets(id_)}] {_cut(title, most_tokens)}" for id_, title in newest]
     return lines
 
@@ -223,11 +223,11 @@ class _Counts:
         self._not_listed = [(place, count, group) for _, count, place, group in counted]
         self._entries = sum(count for _, count, _ in self._not_listed)
 
-    def text(self, named: int) -> str:
+    def text(self, named_count: int) -> str:
         """Name this many subjects, in the order of the index; count the others."""
         if not self._not_listed:
             return f"{self._total}."
-        shown = sorted(self._not_listed[:named], key=lambda row: row[0])
+        shown = sorted(self._not_listed[:named_count], key=lambda row: row[0])
         parts = [group.label if count == 1 else f"{group.label} ({count:,})" for _, count, group in shown]
         if others := len(self._not_listed) - len(shown):
             entries = _entries(self._entries - sum(count for _, count, _ in shown))
@@ -283,7 +283,7 @@ def _read_titles(db: sqlite3.Connection, group: SubjectGroup, most: int) -> None
     group.count -= len(by_id) - len(by_content)
     listed = sorted(by_content.values(), key=lambda row: row[1:])
     titles = [(id_, title(content, group.label)) for _, _, id_, content in listed]
-    can_be_pulled = {id_ for id_, _ in titles if id_ == for_brackets(id_)}
+    can_be_pulled = {id_ for id_, _ in titles if id_ == for_brackets(id_)}  # shown as it is
     group.titles = [(id_, text) for id_, text in titles if text and id_ in can_be_pulled]
 
 

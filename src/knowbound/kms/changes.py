@@ -60,7 +60,7 @@ class StoreWrite(NamedTuple):
         return [(change.backend, change.id) for change in self.changes]
 
     def intent(self) -> str:
-        """Encode the step. Unchanged fields are left out: other programs may have put secrets into them."""
+        """Encode the step for whoever may finish it. Unchanged fields, maybe with secrets of others, are left out."""
         return json.dumps(
             {
                 "changes": [
@@ -87,16 +87,16 @@ def remaining_of(intent: str, backends: Mapping[str, Backend]) -> tuple[StoreWri
         if (backend := backends.get(name)) is None:
             continue
         touched.append((backend, id_))
-        now = backend.get(id_)
-        if _is_made(now, difference):
+        stored = backend.get(id_)
+        if _is_made(stored, difference):
             if not digest:  # the step added the item
-                added.append(ItemChange(backend, now, None))
-        elif _digest(now) == digest:
-            changes.append(ItemChange(backend, now, _changed(now, difference)))
+                added.append(ItemChange(backend, stored, None))
+        elif _digest(stored) == digest:
+            changes.append(ItemChange(backend, stored, _changed(stored, difference)))
         else:
-            overtaken.add(id_)
+            overtaken.add(id_)  # changed by somebody else since: theirs stays
     if log and {correction.item for correction in log} <= overtaken:
-        return StoreWrite(added), touched
+        return StoreWrite(added), touched  # nothing is left to correct: what the step added goes again
     log = [correction for correction in log if correction.item not in overtaken]
     reaped = [(id_, sha) for id_, sha in noted["reaped"] if id_ not in overtaken]
     return StoreWrite(changes, log, reaped, noted["restored"]), touched
@@ -127,9 +127,9 @@ def _is_undone(change: ItemChange) -> bool:
         if _digest(now) != _digest(change.before) and not is_another:
             change.backend.swap([Swap(before=now, after=change.before)])
     except ContendedError:
-        return True
+        return True  # another machine has changed it just now
     except StoreError:
-        return False
+        return False  # the next writer ends the step
     return True
 
 
@@ -153,9 +153,9 @@ def _difference(change: ItemChange) -> dict[str, Any] | None:
 def _is_made(item: Item | None, difference: dict[str, Any] | None) -> bool:
     """Report whether the item is already as the noted difference makes it."""
     if item is None or difference is None:
-        return item is None and difference is None
+        return item is None and difference is None  # removed, as noted
     now = {name: getattr(item, name) for name in difference}
-    return bool(json.loads(json.dumps(msgspec.to_builtins(now))) == difference)
+    return bool(json.loads(json.dumps(msgspec.to_builtins(now))) == difference)  # as noted in JSON
 
 
 def _changed(item: Item | None, difference: dict[str, Any] | None) -> Item | None:
@@ -225,9 +225,9 @@ class StoreWriter:
     def _locked(self, *, is_refreshed: bool = True) -> Iterator[None]:
         """Hold the write lock, complete what killed writers left behind, and read what other machines wrote."""
         with write_lock(self.index.home):
-            intents, pending = self.index.unfinished()
-            for number, intent in intents.items():
-                self._carry_out(*remaining_of(intent, self.backends), number)
+            intents, pending = self.index.unfinished()  # pending: ids to read again
+            for intent_number, intent in intents.items():
+                self._carry_out(*remaining_of(intent, self.backends), intent_number)
             if pending:
                 self.index.refresh([(backend, id_) for backend in self.backends.values() for id_ in pending])
             for backend in self.backends.values():
@@ -239,26 +239,26 @@ class StoreWriter:
         self,
         changes: list[ItemChange],
         log: Sequence[Correction] = (),
-        reaped: Sequence[tuple[str, str]] = (),
-        restored: Sequence[str] = (),
+        reaped: Sequence[tuple[str, str]] = (),  # id and content hash
+        restored: Sequence[str] = (),  # ids and content hashes that may be served again
     ) -> None:
         """Write the intent, the backends, then the index. A failed write is undone, or completed by the next writer."""
         if not changes and not log:
             return
         write = StoreWrite(changes, log, reaped, restored)
-        number = self.index.note_intent(write)
+        intent_number = self.index.note_intent(write)
         try:
-            self._carry_out(write, write.touched, number)
+            self._carry_out(write, write.touched, intent_number)
         except BaseException:
             is_undone = undo(changes)
             with suppress(KnowboundError):
-                self.index.refresh(write.touched, finished=number if is_undone else 0)
+                self.index.refresh(write.touched, finished=intent_number if is_undone else 0)  # 0: no intent ends
             raise
 
-    def _carry_out(self, write: StoreWrite, touched: list[tuple[Backend, str]], number: int) -> None:
+    def _carry_out(self, write: StoreWrite, touched: list[tuple[Backend, str]], intent_number: int) -> None:
         """Write the backends, then read the touched items into the index, which ends the intent of this number."""
         apply(write.changes)
         if reaped := self.index.reaped_among(write.restored):  # other machines must serve it again, too
             for backend in self.backends.values():
                 backend.restore(reaped)
-        self.index.refresh(touched, write, finished=number)
+        self.index.refresh(touched, write, finished=intent_number)

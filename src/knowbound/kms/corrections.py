@@ -52,19 +52,19 @@ def stored_items(backends: Mapping[str, Backend], id_: str) -> list[StoredItem]:
 
 def copies_of(backends: Mapping[str, Backend], index: Index, id_: str) -> ItemCopies | None:
     """Read the copies of an item from the backends; None where no backend holds the id."""
-    found = stored_items(backends, id_)
-    if not found:
+    with_id = stored_items(backends, id_)
+    if not with_id:
         return None
-    top, (backend, original) = id_, found[0]
-    passed = {id_}
-    while original.copy_of and original.copy_of not in passed:
-        top = original.copy_of
-        passed.add(top)
-        above = stored_items(backends, top)
-        if not above:
+    top_id, (backend, original) = id_, with_id[0]
+    visited = {id_}
+    while original.copy_of and original.copy_of not in visited:  # a circle of copies ends
+        top_id = original.copy_of
+        visited.add(top_id)
+        originals = stored_items(backends, top_id)
+        if not originals:
             break  # the original is not in these backends
-        backend, original = above[0]
-    copies = _all_below(backends, index, top)
+        backend, original = originals[0]
+    copies = _all_below(backends, index, top_id)
     # Read once: a write replaces exactly the state that it was made from.
     reread = (copy.item for copy in copies if copy.backend is backend and copy.item.id == original.id)
     return ItemCopies(next(reread, original), backend, copies)
@@ -93,11 +93,11 @@ MAX_CHAIN = 5  # "supersede chains grow: cap at 5; the reaper compacts"
 
 def flagged(item: Item, flag: Flag) -> Item:
     """Put a flag over those that the item has; its place in a chain stays."""
-    below = item.flag
-    if below is None:
+    covered = item.flag
+    if covered is None:
         return replace(item, flag=flag)
-    successor = flag.superseded_by or below.superseded_by
-    return replace(item, flag=replace(flag, superseded_by=successor, covers=_without_kind(below, flag.kind)))
+    successor = flag.superseded_by or covered.superseded_by
+    return replace(item, flag=replace(flag, superseded_by=successor, covers=_without_kind(covered, flag.kind)))
 
 
 def unflagged(item: Item) -> Item:
@@ -157,14 +157,14 @@ class Chains:
 
     def shortened(self, old: str, new: str) -> list[ItemChange]:
         """Compact a chain that would grow over the limit: everything before points to the new end."""
-        found, links, waiting = set[str](), 0, {old}
-        while waiting := {before for id_ in waiting for before in self.predecessors(id_)} - found - {old}:
-            found, links = found | waiting, links + 1  # an item has one successor: each step is one link more
+        earlier, links, waiting = set[str](), 0, {old}
+        while waiting := {before for id_ in waiting for before in self.predecessors(id_)} - earlier - {old}:
+            earlier, links = earlier | waiting, links + 1  # an item has one successor: each step is one link more
         if links < MAX_CHAIN:
             return []
         return [
             ItemChange(backend, item, pointing_to(item, new))
-            for id_ in sorted(found)
+            for id_ in sorted(earlier)
             for backend, item in stored_items(self._backends, id_)
             if item.flag and item.flag.superseded_by
         ]
@@ -202,18 +202,18 @@ def reaping(backends: Mapping[str, Backend], index: Index, before: datetime) -> 
     for candidate in (found for found in index.flagged(_REAPED) if found.backend in writable):
         backend = backends[candidate.backend]
         item = backend.get(candidate.item.id)
-        if item is not None and _may_be_reaped(item, before):
+        if item is not None and _may_be_reaped(item, before):  # the index may be outdated
             removed[candidate.backend, item.id] = ItemChange(backend, before=item, after=None)
     compacted: dict[str, str] = {}
     changes = list(removed.values())
     for old in index.superseded():
         if (old.backend, old.item.id) in removed or old.backend not in backends or old.item.flag is None:
             continue
-        end = end_of_chain(old.item.id, lambda id_: successors.get(id_, ""))
+        last = end_of_chain(old.item.id, lambda id_: successors.get(id_, ""))
         item = backends[old.backend].get(old.item.id)
-        if end not in (old.item.id, old.item.flag.superseded_by) and item is not None and item.flag is not None:
-            changes.append(ItemChange(backends[old.backend], item, pointing_to(item, end)))
-            compacted[item.id] = end
+        if last not in (old.item.id, old.item.flag.superseded_by) and item is not None and item.flag is not None:
+            changes.append(ItemChange(backends[old.backend], item, pointing_to(item, last)))
+            compacted[item.id] = last
     changes.sort(key=lambda change: change.backend.name)
     return Reaped(sorted({id_ for _, id_ in removed}), compacted), changes
 

@@ -93,7 +93,7 @@ def _read_with_included(
             continue
         source, text = _read(path, root, base)
         found[real] = source
-        if not hops and path.name.lower() not in pieces.INCLUDING_NAMES:
+        if not hops and path.name.lower() not in pieces.INCLUDING_NAMES:  # its @ is no inclusion
             continue
         for included_file in pieces.included(text, path.parent):
             where = f"{source.file}, @{included_file}"
@@ -130,7 +130,7 @@ def _read(path: Path, root: Path, base: Path) -> tuple[ImportSource, str]:
     text, blob = _text_of(path, base)
     file = _name(path, root)
     is_memory = pieces.is_memory_file(path)
-    is_followed = is_memory or not is_outside(file)
+    is_followed = is_memory or not is_outside(file)  # the project's files, and the agent's memory
     match path.suffix.lower():
         case ".jsonl" | ".ndjson":
             lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
@@ -141,7 +141,7 @@ def _read(path: Path, root: Path, base: Path) -> tuple[ImportSource, str]:
         case ".txt" | "":
             return ImportSource(file, is_followed, list(_lines(file, text, blob))), text
     if is_memory and path.name == pieces.INDEX_FILE:
-        text = pieces.TOPIC_LINE.sub("", text)
+        text = pieces.TOPIC_LINE.sub("", text)  # links to files that are imported themselves
     return ImportSource(file, is_followed, list(markdown_items(file, text, blob))), text
 
 
@@ -149,7 +149,7 @@ def _text_of(path: Path, base: Path) -> tuple[str, str]:
     """Return the text of a file, and git's id of its content."""
     try:
         with open_below(base, path.absolute()) as opened:
-            content = opened.read(_LARGEST_BYTES + 1)
+            content = opened.read(_LARGEST_BYTES + 1)  # one more byte: it is too large
         if len(content) > _LARGEST_BYTES:
             raise _unreadable(path, "it is larger than 64 MiB")
         return content.decode("utf-8-sig"), pieces.blob_id(content)
@@ -175,10 +175,13 @@ def is_outside(file: str) -> bool:
 def markdown_items(file: str, text: str, blob: str) -> Iterator[ImportedItem]:
     """Yield the items of a Markdown file; `blob` is git's id of its content."""
     document = pieces.split(text)
-    kind = _MEMORY_KINDS.get(document.fields.get("type", ""))
+    memory_kind = _MEMORY_KINDS.get(document.fields.get("type", ""))
     about = document.fields.get("description") or document.fields.get("name", "")
     for piece in document.pieces:
-        type_, source = kind or (ItemType.PROCEDURE if piece.is_procedure else ItemType.FACT, ItemSource.TECHNICAL)
+        type_, source = memory_kind or (
+            ItemType.PROCEDURE if piece.is_procedure else ItemType.FACT,
+            ItemSource.TECHNICAL,
+        )
         yield ImportedItem(
             f"{file}, {piece.heading}" if piece.heading else file,
             NewItem(
@@ -195,24 +198,27 @@ def _lines(file: str, text: str, blob: str) -> Iterator[ImportedItem]:
     """Read a simple list: one item per line."""
     for number, line in enumerate(text.splitlines(), 1):
         content = line.strip().removeprefix("- ").removeprefix("* ").strip()
-        if content and not line.startswith("#"):
+        if content and not line.startswith("#"):  # # begins a heading or a comment
             anchor = Anchor(file, blob=blob, part=pieces.part_id(line))
             yield ImportedItem(f"{file}:{number}", NewItem(content=content, type=ItemType.MEMORY, anchor=anchor))
 
 
 def _json(path: Path, text: str) -> Iterator[ImportedItem]:
     """Read a list of strings or of records; Mem0's export has it under `results` or `memories`."""
-    value = _decoded(text, path, "")
-    if isinstance(value, dict):
-        lists = [value[name] for name in ("results", "memories", "items", "entities", "observations") if name in value]
-        value = next((found for found in lists if isinstance(found, list)), value)
-    if not isinstance(value, list):
+    document = _decoded(text, path, "")
+    if isinstance(document, dict):
+        lists = [
+            document[name] for name in ("results", "memories", "items", "entities", "observations") if name in document
+        ]
+        document = next((found for found in lists if isinstance(found, list)), document)
+    if not isinstance(document, list):
         raise _unreadable(path, "it has no list, neither at the top nor under results, memories or items")
-    for number, entry in enumerate(value, 1):
+    for number, entry in enumerate(document, 1):
         yield _record(entry, path, f"{path.name}, entry {number}")
 
 
 def _decoded(text: str, path: Path, where: str) -> Any:
+    """Return the value of a JSON text; `where` completes the message about a broken one."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
@@ -226,7 +232,7 @@ def _record(value: Any, path: Path, where: str) -> ImportedItem:
     if not isinstance(value, dict):
         raise _unreadable(path, f"{where} is neither text nor an object")
     metadata = value.get("metadata")
-    both = metadata if isinstance(metadata, dict) else {}
+    both = metadata if isinstance(metadata, dict) else {}  # fields of the object win
     both = both | {key: _without_date_wrapper(field) for key, field in value.items() if field is not None}
     content = _first(both, _CONTENT)
     if not content:
@@ -270,6 +276,7 @@ def _number(value: object) -> float:
 
 
 def _relationships(value: object, path: Path, where: str) -> tuple[Relationship, ...]:
+    """Return the relationships of a record; refuse what is none."""
     try:
         rows = [relationship(edge) or edge for edge in value] if isinstance(value, list) else value or []
         return msgspec.convert(rows, tuple[Relationship, ...], from_attributes=True)
@@ -311,7 +318,7 @@ def check_anchors(store: KnowledgeStore, root: Path) -> Imported:
     marks: dict[str, AnchorState] = {}
     for indexed in store.index.anchored():
         anchor = indexed.item.anchor
-        if anchor is None or not indexed.item.is_served or is_outside(anchor.file):
+        if anchor is None or not indexed.item.is_served or is_outside(anchor.file):  # withdrawn, or not in the project
             continue
         stale = checker.is_stale(anchor)
         if stale != indexed.item.stale:
@@ -323,7 +330,7 @@ def check_anchors(store: KnowledgeStore, root: Path) -> Imported:
 
 
 def _import_followed(store: KnowledgeStore, source: ImportSource, done: Imported, backend: str) -> None:
-    """Import a file of the project, which may have been imported before."""
+    """Import a file again: pieces that it had are kept, reworded ones update their item, lost ones make it stale."""
     old = {indexed.item.id: indexed.item for indexed in store.index.anchored(source.file) if indexed.item.is_served}
     by_part = {item.anchor.part: item for item in old.values() if item.anchor}
     marks: dict[str, AnchorState] = {}
@@ -331,7 +338,7 @@ def _import_followed(store: KnowledgeStore, source: ImportSource, done: Imported
     for found in source.items:
         anchor = found.new.anchor
         item = by_part.get(anchor.part) if anchor else None
-        if item is None or item.id not in old:
+        if item is None or item.id not in old:  # new, or the second piece with this text
             new.append(found)
             continue
         del old[item.id]  # what is left there is no longer in the file
@@ -368,6 +375,7 @@ def _import_export(store: KnowledgeStore, source: ImportSource, done: Imported, 
 
 
 def _stored_item(store: KnowledgeStore, found: ImportedItem) -> Item | None:
+    """Return the stored item with the id that the export gives; None for a new one."""
     try:
         return store.get(found.new.id) if found.new.id else None
     except InputError:
@@ -386,6 +394,7 @@ def _update(store: KnowledgeStore, id_: str, found: ImportedItem, anchor: Anchor
 
 
 def _add(store: KnowledgeStore, new: list[ImportedItem], done: Imported, backend: str) -> None:
+    """Add new items; note which were added, and why the store refused others."""
     outcomes = store.add_many([found.new for found in new], backend)
     for found, outcome in zip(new, outcomes, strict=True):
         if isinstance(outcome, InputError):

@@ -117,8 +117,8 @@ class KnowledgeStore(StoreWriter):
         with self.index.reading() as index:
             near = near_duplicates(index, item.content)
         with self._locked():
-            if with_id := stored_items(self.backends, item.id):
-                raise InputError("item-duplicate", f"The id {item.id} is taken: {quoted(with_id[0].item.content)}")
+            if holders := stored_items(self.backends, item.id):
+                raise InputError("item-duplicate", f"The id {item.id} is taken: {quoted(holders[0].item.content)}")
             self._refuse.duplicates(item.content)
             if not again:
                 self._refuse.withdrawn(item.content, verb="add")
@@ -142,7 +142,7 @@ class KnowledgeStore(StoreWriter):
     def _add_step(self, target: Backend, news: Sequence[NewItem]) -> list[Item | InputError]:
         items: dict[str, Item] = {}
         withdrawn = WithdrawnItems(self.index)
-        outcomes = [self._item_or_reason(new, items, withdrawn) for new in news]
+        outcomes = [self._item_or_reason(new, items, withdrawn) for new in news]  # it adds to `items`, too
         self._write([ItemChange(target, None, item) for item in items.values()])
         return outcomes
 
@@ -195,7 +195,7 @@ class KnowledgeStore(StoreWriter):
             old = copies.original
             if not old.is_held_back:  # new content repairs it
                 self._refuse.not_served(old)
-            item = next(item for _, item in copies.all if item.id == id_)
+            item = next(item for _, item in copies.all if item.id == id_)  # the named one, maybe a copy
             if item.content_sha != old.content_sha and edit.content is not None:
                 raise InputError("flag-refused", f"{id_} is a part of {old.id}. Try: knowbound kms update {old.id}")
             new = self._edited(old, edit)
@@ -236,7 +236,7 @@ class KnowledgeStore(StoreWriter):
                 self._refuse.not_served(item)
             is_deleted = flag.kind is FlagKind.DELETED
             if item.flag and item.flag.kind is flag.kind and (is_deleted or item.flag.note == flag.note):
-                return item
+                return item  # flagged like this already
             detail = {"flag": flag.kind, "note": flag.note} | ({"automatic": True} if automatic else {})
             log = self._log(item.id, _tool(flag), detail)
             self._write(flag_all(copies, flag), [log])
@@ -282,7 +282,7 @@ class KnowledgeStore(StoreWriter):
             if old.flag and old.flag.kind in (FlagKind.SUPERSEDED, FlagKind.DELETED):
                 if (successor := self._same_successor(old, by_id, by)) is None:
                     self._refuse.not_served(old)
-                replaced = []
+                replaced = []  # the same call was made before: followers are left
             if successor is None:
                 successor = (
                     self._successor_by_id(copies, by_id)
@@ -313,7 +313,7 @@ class KnowledgeStore(StoreWriter):
         """Log the answer to a suggestion, once. No item changes."""
         with self._locked():
             logged = [call.detail for call in self.index.corrections(item) if call.tool == tool]
-            if not any(detail.items() <= msgspec.json.decode(text or "{}").items() for text in logged):
+            if not any(detail.items() <= msgspec.json.decode(text or "{}").items() for text in logged):  # logged before
                 self._write([], [self._log(item, tool, dict(detail))])
 
     def near_copies(self, id_: str) -> list[NearCopy]:
@@ -371,7 +371,7 @@ class KnowledgeStore(StoreWriter):
             for (name, id_), value in effective.items():
                 backend = self.backends.get(name)
                 item = backend.get(id_) if backend else None
-                if backend and item and (changed := with_effective(item, value)) is not item:
+                if backend and item and (changed := with_effective(item, value)) is not item:  # it differs
                     changes.append(ItemChange(backend, item, changed))
             for step in pages(changes, _STEP_ITEMS):
                 self._write(sorted(step, key=lambda change: change.backend.name))
@@ -392,7 +392,7 @@ class KnowledgeStore(StoreWriter):
             return replace(new, id=item.id, flag=item.flag, copy_of=item.copy_of) if is_same else item
         if item.content_sha == new.content_sha:  # an earlier update made the copy outdated; now it is right again
             return replace(item, flag=None)
-        if not item.is_served and not item.is_held_back:
+        if not item.is_served and not item.is_held_back:  # withdrawn by itself
             return item
         return flagged(item, Flag(FlagKind.SUPERSEDED, "", self._time(), self._by, superseded_by=new.id))
 
@@ -402,7 +402,7 @@ class KnowledgeStore(StoreWriter):
         kept: dict[str, Any] = {name: getattr(old, name) for name in NewItem.__struct_fields__}
         changed = fields | {"metadata": old.metadata | fields.get("metadata", {})}
         if "content" in fields:
-            changed["timestamp"] = ""
+            changed["timestamp"] = ""  # `checked` sets the time of now
         item = validation.checked(NewItem(**kept | changed), old.id, self._time())
         item = replace(item, flag=old.flag, stale=old.stale and "content" not in fields)
         return with_effective(item, effective_of(old)) if item.content_sha == old.content_sha else item
@@ -417,6 +417,7 @@ class KnowledgeStore(StoreWriter):
         return successor if successor.id == by_id or successor.content_sha == requested_sha else None
 
     def _successor_by_id(self, copies: ItemCopies, id_: str) -> Item:
+        """Return the stored item of this id, or refuse it: it must be served, and not lead back to the old item."""
         found = stored_items(self.backends, validation.checked_id(id_))
         if not found:
             raise self._refuse.unknown(id_)
@@ -440,7 +441,7 @@ class KnowledgeStore(StoreWriter):
             relationships=(*(by.relationships or old.relationships), Relationship("supersedes", old.id)),
         )
         twins = self.index.same_content(successor.content_sha)
-        for twin in twins:
+        for twin in twins:  # one may become the successor
             if twin.item.id in copies.ids or twin.item.is_served:
                 self._refuse.circle(copies, twin.item.id)
         served = [stored for twin in twins if twin.served for stored in stored_items(self.backends, twin.item.id)]

@@ -156,13 +156,13 @@ def shown_item(index: sqlite3.Connection, id_: str) -> ShownItem | None:
     if shown is None or shown.served:
         return shown
     successor = end_of_chain(id_, lambda replaced: _successor(index, replaced))
-    in_force = _shown(index, successor) if successor != id_ else None
+    in_force = _shown(index, successor) if successor != id_ else None  # the end of its chain
     return msgspec.structs.replace(shown, in_force=in_force if in_force and in_force.served else None)
 
 
 def _shown(index: sqlite3.Connection, id_: str) -> ShownItem | None:
     query = "SELECT record, backend, served, content_sha, screened FROM item WHERE id = ? ORDER BY served DESC, backend"
-    rows = index.execute(query, (id_,)).fetchall()
+    rows = index.execute(query, (id_,)).fetchall()  # a served row first
     if not rows:
         return None
     record, _, served, sha, screened = rows[0]
@@ -214,7 +214,7 @@ def items_page(index: sqlite3.Connection, filter_: ItemFilter, text: str, after:
         values.append(" ".join(f'"{word}"' for word in words))
     condition = " AND ".join(filter(None, where)) or "1"
     query = f"SELECT rowid, record, backend, served FROM item WHERE {condition} ORDER BY rowid DESC LIMIT ?"
-    rows = index.execute(query, (*values, most + 1)).fetchall()
+    rows = index.execute(query, (*values, most + 1)).fetchall()  # one more says that a page follows
     items = [IndexedItem(item_of(record), backend, bool(served)) for _, record, backend, served in rows[:most]]
     return ItemPage(items, str(rows[most - 1][0]) if len(rows) > most else "")
 

@@ -46,7 +46,7 @@ def open_knowledge_store(
         index = _repaired_index(settings.home) if repair else Index(settings.home)
         opened.callback(index.close)
         store = KnowledgeStore(backends, index, by=by, session=session, turn=turn, call=call)
-        opened.pop_all()
+        opened.pop_all()  # from here on the store closes them
     return store
 
 
@@ -88,7 +88,7 @@ def open_quality_log(settings: Settings) -> QualityLog:
 
 
 def open_shared_log(settings: Settings) -> MongoQualityLog | None:
-    """Open the log in MongoDB, which other data folders write to as well; None if no MongoDB may be written."""
+    """Open the log that other data folders write to as well; None without MongoDB, or if a foreign one is only read."""
     if "mongo" not in settings.kms_backends or (settings.kms_mongo_collection and not settings.kms_write):
         return None
     from knowbound.kms.team_log import MongoQualityLog  # noqa: PLC0415  # imports the driver
@@ -132,15 +132,15 @@ def hold_back(settings: Settings, wrong: Mapping[str, str], items: Iterable[Item
     """
     by_id = {item.id: item for item in items}
     reasons = {id_: reason[:_REASON_CHARACTERS].strip() for id_, reason in wrong.items() if id_ in by_id}
-    new = [id_ for id_, reason in reasons.items() if _needs_flag(by_id[id_], reason, by)]
+    to_hold = [id_ for id_, reason in reasons.items() if _needs_flag(by_id[id_], reason, by)]
     flags = [by_id[id_].flag for id_ in reasons]  # copies of a wrong item have the flag of the same call
     not_wrong = [item for item in by_id.values() if item.held_by == by and item.id not in reasons]
     to_release = [item.id for item in not_wrong if not any(is_same_call(item.flag, flag) for flag in flags)]
-    if new or to_release:
+    if to_hold or to_release:
         with closing(open_knowledge_store(settings, by=by)) as store:
             for id_ in to_release:
                 release(store, id_, by=by)
-            for id_ in new:
+            for id_ in to_hold:
                 store.flag(id_, FlagKind.HELD_BACK, reasons[id_], automatic=True)
     return to_release
 

@@ -140,8 +140,8 @@ def _blocks(body: str) -> list[str]:
     blocks: list[list[str]] = [[]]
     was_blank = False
     for line, is_code in _with_code_marked(body):
-        starts = not is_code and (_BULLET.match(line) or (was_blank and line.strip() and not line[0].isspace()))
-        if starts:
+        is_start = not is_code and (_BULLET.match(line) or (was_blank and line.strip() and not line[0].isspace()))
+        if is_start:
             blocks.append([])
         blocks[-1].append(line)
         was_blank = not line.strip()
@@ -154,7 +154,7 @@ def _with_code_marked(text: str) -> Iterator[tuple[str, bool]]:
     for line in text.split("\n"):
         was_inside = bool(fence)
         if mark := _FENCE.match(line):
-            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
+            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]  # a fence as long ends it
         yield line, was_inside or bool(fence)
 
 
@@ -183,7 +183,7 @@ def _cut_long(block: str) -> Iterator[str]:
 
 def _titled_piece(heading: str, title: str, text: str) -> Iterator[Piece]:
     """Yield the text with its title in front, so that the piece is understood by itself."""
-    if any(map(str.isalnum, text)):
+    if any(map(str.isalnum, text)):  # else a ruler, or dots
         is_procedure = "```" in text or bool(_NUMBERED.match(text))
         separator = "\n\n" if "\n" in text else ": "
         yield Piece(heading, f"{title}{separator}{text}" if title else text, is_procedure)
@@ -235,13 +235,14 @@ class AnchorChecker:
             return True
         if not anchor.blob or self._blob(anchor.file) == anchor.blob:
             return False
-        if not anchor.part:
+        if not anchor.part:  # anchored to the whole file
             return True
         named_part = _named_part(anchor.file, content, anchor.symbol or anchor.heading)
         return part_id(named_part) != anchor.part and anchor.part not in self._parts(anchor.file)
 
 
 def _content(root: Path, file: str) -> bytes | None:
+    """Return the bytes of a file below the root; None if it cannot be read."""
     try:
         with open_below(root, file) as opened:
             return opened.read()
@@ -281,7 +282,7 @@ def included(text: str, folder: Path) -> Iterator[Path]:
     """Yield the existing files that a text in this folder includes, in order."""
     for found in _INCLUDED.finditer(without_code(text)):
         name = found[1].replace("\\ ", " ").partition("#")[0]
-        for spelled in dict.fromkeys((name, name.rstrip(".,;:!?)'\""))):
+        for spelled in dict.fromkeys((name, name.rstrip(".,;:!?)'\""))):  # or a sentence ends here
             path = folder / Path(spelled).expanduser() if _PATH_START.match(spelled) else None
             if path is not None and _is_file(path):
                 yield path
@@ -291,7 +292,7 @@ def included(text: str, folder: Path) -> Iterator[Path]:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError, RuntimeError):
+    except (OSError, ValueError, RuntimeError):  # no name that a file can have
         return False
 
 
@@ -308,9 +309,9 @@ def memory_folder(root: Path, environ: Mapping[str, str]) -> Path:
         folder = config / "projects" / _NOT_IN_A_NAME.sub("-", project) / "memory"
         if project and folder.is_dir():
             return folder
-    looked = config / "projects" / _NOT_IN_A_NAME.sub("-", top or str(root.resolve())) / "memory"
+    expected = config / "projects" / _NOT_IN_A_NAME.sub("-", top or str(root.resolve())) / "memory"
     raise InputError(
-        "no-such-path", f"Claude Code has no memory of this project: no {looked}. Try: knowbound kms import FOLDER"
+        "no-such-path", f"Claude Code has no memory of this project: no {expected}. Try: knowbound kms import FOLDER"
     )
 
 
@@ -359,10 +360,11 @@ class _SectionItems:
         self._items_of_word: dict[str, list[str]] = {}  # word → items, capped one above _MOST_CANDIDATES
 
     def add(self, item: Item) -> None:
+        """Add an item, and its id to the list of each of its words."""
         self.items[item.id] = item
         for word in set(_WORD.findall(item.content)):
             with_word = self._items_of_word.setdefault(word, [])
-            if len(with_word) <= _MOST_CANDIDATES:
+            if len(with_word) <= _MOST_CANDIDATES:  # one more marks a common word
                 with_word.append(item.id)
 
     def candidates(self, content: str) -> list[Item]:
@@ -372,6 +374,6 @@ class _SectionItems:
         shared: Counter[str] = Counter()
         for word in set(_WORD.findall(content)):
             with_word = self._items_of_word.get(word, ())
-            if len(with_word) <= _MOST_CANDIDATES:
+            if len(with_word) <= _MOST_CANDIDATES:  # else too common to tell items apart
                 shared.update(with_word)
         return [self.items[id_] for id_, _ in shared.most_common(_MOST_CANDIDATES) if id_ in self.items]

@@ -172,6 +172,7 @@ class SqliteQualityLog(QualityLog):
         return self._decoded(found[0], QualityTurn) if found else None
 
     def known(self, ids: Collection[str]) -> set[str]:
+        """Return those of the ids that the log has."""
         found = set[str]()
         for page in pages(ids, _PAGE_IDS):
             query = f"SELECT id FROM kms_quality_log WHERE id IN ({', '.join('?' * len(page))})"
@@ -196,6 +197,7 @@ class SqliteQualityLog(QualityLog):
         yield from sorted(turns, key=lambda turn: (turn.date, turn.timestamp, turn.id))
 
     def verdicts_on(self, ids: Collection[str]) -> dict[str, Counts]:
+        """Return the verdicts on these items, summed over all days."""
         self._sum_unlisted_days()
         found: dict[str, Counts] = {}
         for page in pages(ids, _PAGE_IDS):
@@ -204,7 +206,7 @@ class SqliteQualityLog(QualityLog):
         return found
 
     def _sum_unlisted_days(self) -> None:
-        """Bring the items up to the days that were written since somebody looked, a day in a transaction."""
+        """Sum the verdicts of items again for the days written since the last sum, a day in a transaction."""
         for (date,) in self._db.rows("SELECT date FROM unlisted_day ORDER BY date"):
             with self._db.writing() as db:
                 query = "SELECT document FROM kms_quality_rollup WHERE date = ?"
@@ -252,7 +254,7 @@ class SqliteQualityLog(QualityLog):
             stored = self._decoded(row[0], SuggestionAnswer) if row else None
             if stored == answer:
                 return True
-            if (stored.revision if stored else 0) != answer.revision - 1:
+            if (stored.revision if stored else 0) != answer.revision - 1:  # another answer came first
                 return False
             insert = "INSERT OR REPLACE INTO kms_quality_answer (id, document) VALUES (?, ?)"
             db.execute(insert, (answer.id, _encoded(answer)))
@@ -278,6 +280,7 @@ class SqliteQualityLog(QualityLog):
 
 
 def _encoded(value: QualityTurn | DayRollup | Discovery | SuggestionAnswer) -> str:
+    """Return the value as JSON; refuse what JSON in UTF-8 cannot hold."""
     try:
         return msgspec.json.encode(value).decode()
     except (UnicodeEncodeError, OverflowError) as error:

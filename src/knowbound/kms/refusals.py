@@ -209,7 +209,7 @@ class Refusals:
         """
         if item.flag is None:
             raise InputError("flag-refused", f"{item.id} has no flag to remove. Nothing was changed.")
-        if by is not None and item.flag.by != by:
+        if by is not None and item.flag.by != by:  # None: a person, who may remove any
             words = f"{item.id} was flagged {item.flag.kind} by {item.flag.by or 'somebody else'}: a person decides."
             raise InputError("flag-refused", f"{words} Try: knowbound kms flag {item.id} --clear")
         return item.flag
@@ -276,6 +276,7 @@ class WithdrawnItems:
         return self._same_content(content, but) or self._reaped(content) or self._reworded(content, but)
 
     def _same_content(self, content: str, but: Collection[str]) -> Withdrawn | None:
+        """Return a withdrawn item with exactly this content; None if there is none."""
         twins = [indexed.item for indexed in self._index.same_content(content_sha(content))]
         gone = [item for item in twins if not item.is_served and item.id not in but]
         # A superseded item first: its message can name what is true instead.
@@ -290,9 +291,9 @@ class WithdrawnItems:
         corrections = self._index.corrections(found.item)
         superseded = next((call for call in reversed(corrections) if call.tool == "kms_supersede"), None)
         replacement = str(json.loads(superseded.detail).get("superseded_by", "")) if superseded else ""
-        end = self._successor_of(replacement)
+        in_force = self._successor_of(replacement)
         by = corrections[-1].by if corrections else ""
-        return Withdrawn(found.item, "reaped", "", found.time, by, end, self._content_of(end), is_same=True)
+        return Withdrawn(found.item, "reaped", "", found.time, by, in_force, self._content_of(in_force), is_same=True)
 
     def _reworded(self, content: str, but: Collection[str]) -> Withdrawn | None:
         """Return the nearest superseded item that the content restates."""
@@ -310,16 +311,19 @@ class WithdrawnItems:
 
     def _withdrawn(self, item: Item, *, is_same: bool) -> Withdrawn:
         flag = item.flag
-        assert flag is not None
-        end = self._successor_of(item.id) if flag.superseded_by else ""
+        assert flag is not None  # only a flag withdraws an item
+        in_force = self._successor_of(item.id) if flag.superseded_by else ""
         how, when = str(flag.kind).lower(), flag.date
-        return Withdrawn(item.id, how, item.content, when, flag.by, end, self._content_of(end), is_same=is_same)
+        return Withdrawn(
+            item.id, how, item.content, when, flag.by, in_force, self._content_of(in_force), is_same=is_same
+        )
 
     def _successor_of(self, id_: str) -> str:
         """Return the end of the chain that begins at a superseded item; other ids are their own end."""
         return end_of_chain(id_, lambda replaced: self._successors.get(replaced, ""))
 
     def _content_of(self, id_: str) -> str:
+        """Return the content of the item with this id, looked up once; empty where there is none."""
         if id_ not in self._contents:
             found = self._index.known(id_) if id_ else []
             self._contents[id_] = found[0].item.content if found else ""

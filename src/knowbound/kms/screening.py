@@ -128,7 +128,7 @@ def screened(text: str) -> Finding | None:
     """Return the first reason not to show this text to an agent, or None."""
     if hidden := _hidden_characters(text):
         return Finding("hidden text", hidden)
-    for found in _HIDDEN_HTML.finditer(text) if "<" in text else ():
+    for found in _HIDDEN_HTML.finditer(text) if "<" in text else ():  # else no HTML
         unseen = (found["comment"] or found["text"]).strip()
         if _compiled(_HIDDEN_ORDER).search(unseen) or _attack_in(unseen):
             return Finding("hidden text", unseen)
@@ -149,9 +149,9 @@ def _readings(text: str) -> Iterator[str]:
 
 def _hidden_characters(text: str) -> str:
     """Name the invisible characters that carry a message, or return an empty string."""
-    without_flags = text if text.isascii() else _FLAG_EMOJI.sub("", text)  # flags are made of tag characters
+    without_flag_emoji = text if text.isascii() else _FLAG_EMOJI.sub("", text)  # flags are made of tag characters
     for name, characters in _HIDDEN_CHARACTERS.items():
-        if characters.search(without_flags):
+        if characters.search(without_flag_emoji):
             return name
     is_hiding = not text.isascii() and len(_INVISIBLE.findall(_JOINER.sub("", text))) > _MOST_INVISIBLE_CHARACTERS
     return "invisible characters" if is_hiding else ""
@@ -163,7 +163,7 @@ def _attack_in(text: str) -> Finding | None:
     for kind, expressions in _ATTACKS.items():
         for expression in expressions:
             for found in _compiled(expression).finditer(text):
-                if found not in documented:
+                if found not in documented:  # an example in a text about attacks is none
                     return Finding(kind, found[0])
     return None
 
@@ -182,8 +182,8 @@ class _DocumentedPhrases:
         self._about_attacks: dict[tuple[int, int], bool] = {}  # by sentence
 
     def __contains__(self, phrase: re.Match[str]) -> bool:
-        quote = bisect_right(self._quotes, phrase.start(), key=itemgetter(0)) - 1  # the last that begins before
-        if quote < 0 or phrase.end() > self._quotes[quote][1]:
+        quote_number = bisect_right(self._quotes, phrase.start(), key=itemgetter(0)) - 1  # the last that begins before
+        if quote_number < 0 or phrase.end() > self._quotes[quote_number][1]:
             return False
         ends_before = bisect_right(self._sentence_ends, phrase.start(), key=itemgetter(1))
         next_end = bisect_left(self._sentence_ends, phrase.end(), key=itemgetter(0))

@@ -126,19 +126,19 @@ class MongoQualityLog(QualityLog):
         document = _document(turn) | {"_id": turn.id, "date": turn.date, "expires": _expires(turn.date)}
         written = self._with_origin(document)
         if not turn.is_scored:
-            written = {"$cond": [_IS_SCORED, "$$ROOT", written]}
+            written = {"$cond": [_IS_SCORED, "$$ROOT", written]}  # a scored turn stays
         with self._server.recovering():
             self._server.refuse_too_large(document)
             while True:
                 with suppress(DuplicateKeyError):  # another writer made the document meanwhile
-                    after = self._log.find_one_and_update(
+                    after = self._log.find_one_and_update(  # one command: no writer comes between
                         {"_id": {"$eq": turn.id}},
                         [{"$replaceWith": written}],
                         {"problem": 1},
                         upsert=True,
                         return_document=pymongo.ReturnDocument.AFTER,
                     )
-                    return turn.is_scored or "problem" in (after or ())
+                    return turn.is_scored or "problem" in (after or ())  # only unscored turns have a problem
 
     def get(self, id_: str) -> QualityTurn | None:
         with self._server.recovering():
@@ -171,6 +171,7 @@ class MongoQualityLog(QualityLog):
         yield from self._turns(ids)
 
     def corrective(self, date: str) -> Iterator[QualityTurn]:
+        """Yield the turns since a day that contradict an item or correct a call, oldest first."""
         order: dict[str, tuple[str, str]] = {}  # date and time by id
         for name, value in _CORRECTIVE.items():
             with self._server.recovering():
@@ -184,7 +185,7 @@ class MongoQualityLog(QualityLog):
         return {item["_id"]: Counts(*(int(item.get(name, 0)) for name in COUNTS)) for item in items}
 
     def _sum_unlisted_days(self) -> None:
-        """Bring the items up to the days that were written since somebody looked; each write may be repeated."""
+        """Sum the verdicts of items again for the days written since the last sum; each write may be repeated."""
         listed = msgspec.json.decode(self.note(_LISTED_DAYS_NOTE) or b"{}", type=dict[str, str])
         with self._server.recovering():
             found = self._rollup.find({}, dict.fromkeys(_WRITTEN_AT, 1))
@@ -308,6 +309,7 @@ class MongoQualityLog(QualityLog):
     def _selected_ids(
         self, collection: MongoCollection[Document], is_gone: Callable[[KeptDocument], bool]
     ) -> list[str]:
+        """Return the ids of the documents that are selected to be erased."""
         with self._server.recovering():
             found = list(collection.find({}, {"session_id": 1, "timestamp": 1, "raised": 1, "origin": 1}))
         return [document["_id"] for document in found if is_gone(self._as_kept(document))]
@@ -401,7 +403,7 @@ def _value(document: Document, kind: type[Logged]) -> Logged:
     """Return the value of a document that `_document` made. Raises StoreError."""
     fields = {name: value for name, value in document.items() if name not in _OWN_FIELDS}
     if kind is DayRollup:
-        fields["date"] = document["_id"]
+        fields["date"] = document["_id"]  # of a day, the id
     try:
         return msgspec.convert(_with_maps(fields), kind)
     except (msgspec.ValidationError, KeyError, TypeError) as error:

@@ -106,7 +106,7 @@ class MongoResults(ResultPages):
         for document in self._server.found(self._results, by_id, {"state": 1, "body": 1}):
             if document["state"] == by_id[document["_id"]].state:
                 with suppress(msgspec.MsgspecError):  # of another version, or no result: it is read here
-                    decoder.decode(document["body"])
+                    decoder.decode(document["body"])  # only a check: the bytes travel
                     yield by_id[document["_id"]], bytes(document["body"])
 
     def put(self, kind: str, rows: Iterable[tuple[str, str, bytes]]) -> None:
@@ -149,7 +149,7 @@ class MongoResults(ResultPages):
                 ]
             if kind == AUDITED:
                 kept = [f"{key}|{row.session}|{number:06}" for row in rows for number, _, _ in row.audited]
-                turns.append(self._pymongo.DeleteMany({"key": key, "_id": {"$nin": kept}}))
+                turns.append(self._pymongo.DeleteMany({"key": key, "_id": {"$nin": kept}}))  # of an earlier audit
         for collection, writes in ((self._sessions, sessions), (self._turns, turns)):
             if writes:
                 with self._server.recovering(len(writes)):
@@ -213,17 +213,19 @@ class MongoResults(ResultPages):
         )
 
     def session(self, session: str) -> StoredSession:
+        """Return the newest findings and the newest audit of a session."""
         with self._server.recovering():
             found = self._sessions.find({"session": session}, {"key": 1}).sort("_id", -1)
             keys = [document["key"] for document in found]
         findings: Findings | None = None
         audited: AuditedSession | None = None
         for key in keys:
-            findings = findings or self._decoded_session(FINDINGS, key, session, _findings)
+            findings = findings or self._decoded_session(FINDINGS, key, session, _findings)  # the newest of each kind
             audited = audited or self._decoded_session(AUDITED, key, session, _audited)
         return StoredSession(findings, audited)
 
     def counts(self, by: CountedBy, *, project: str = "", session: str = "") -> dict[str, int]:
+        """Return the number of turns (by diagnosis) or of sessions (by any other field) of each value, most first."""
         wanted = {"$match": _not_empty(project=project, session=session)}
         steps = [wanted, {"$group": {"_id": f"${by}", "n": {"$sum": 1}}}, {"$sort": {"n": -1, "_id": 1}}]
         with self._server.recovering():
@@ -246,6 +248,7 @@ class MongoResults(ResultPages):
     def _decoded_session(
         self, kind: str, key: str, session: str, decoder: msgspec.msgpack.Decoder[list[_Decoded]]
     ) -> _Decoded | None:
+        """Return what a stored result of this kind and key says of one session; None if nothing."""
         body = self.body(kind, key)
         found = decoder.decode(body) if body else []
         return next((stored for stored in found if stored.session == session), None)
@@ -308,7 +311,7 @@ def publish(settings: Settings, judged: Iterable[str] = ()) -> None:
         return
     before = oldest_kept(settings.cluster_keep_days)
     with closing(SqliteResults(settings.home)) as listed:
-        again_judged = set(listed.keys_of(judged))
+        judged_again = set(listed.keys_of(judged))
         too_old = listed.keys_ended_before(before)
     observed, audited = Observed(settings.home), Audited(settings.home)
     with closing(MongoResults(settings.cluster_mongo_url)) as results, closing(observed), closing(audited):
@@ -318,7 +321,7 @@ def publish(settings: Settings, judged: Iterable[str] = ()) -> None:
             states = {key: state for key, state in store.states().items() if key not in too_old}
             finished = {key: state for key, state in states.items() if state and not state.startswith(UNJUDGED)}
             published = results.states(kind, finished)
-            again = again_judged if kind == AUDITED else ()
-            to_publish = [key for key, state in finished.items() if published.get(key) != state or key in again]
+            anew = judged_again if kind == AUDITED else ()
+            to_publish = [key for key, state in finished.items() if published.get(key) != state or key in anew]
             for page in pages(to_publish, _RESULTS_AT_ONCE):
                 results.put(kind, [(key, finished[key], body) for key, body in store.bodies(page)])

@@ -57,7 +57,7 @@ class ItemEdit(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] | None = None
 
 
-def checked(draft: NewItem, id_: str, now: str) -> Item:
+def checked(draft: NewItem, new_id: str, now: str) -> Item:
     """Return the draft as an item, or raise an error that names the problem.
 
     Measured quality belongs to the wording that was injected: the item starts without one.
@@ -66,7 +66,7 @@ def checked(draft: NewItem, id_: str, now: str) -> Item:
     if not content:
         raise _invalid("The content is empty.")
     item = Item(
-        id=checked_id(draft.id or id_),
+        id=checked_id(draft.id or new_id),
         content=content,
         type=_enum_member(ItemType, draft.type, "type"),
         source=_enum_member(ItemSource, draft.source, "source"),
@@ -145,6 +145,7 @@ def _enum_member(kinds: type[_Kind], value: str, what: str) -> _Kind:
 
 
 def _relationships(edges: tuple[Relationship, ...]) -> tuple[Relationship, ...]:
+    """Return the relationships with their ids checked; refuse too many, or a kind that is no word."""
     if len(edges) > _MAX_RELATIONSHIPS:
         raise _invalid(f"An item has at most {_MAX_RELATIONSHIPS} relationships, not {len(edges)}.")
     for edge in edges:
@@ -170,9 +171,10 @@ def utc(moment: datetime) -> str:
 
 
 def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return the metadata, or refuse what JSON cannot hold, or what is too large."""
     try:
         encoded = msgspec.json.encode(metadata)
-        msgspec.json.decode(encoded)
+        msgspec.json.decode(encoded)  # what is nested too deeply cannot be read back
     except (TypeError, ValueError, RecursionError) as error:
         raise _invalid(f"The metadata cannot be stored as JSON: {error}.") from error
     if len(encoded) > _MAX_METADATA_BYTES:

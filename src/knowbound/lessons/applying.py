@@ -59,7 +59,7 @@ def mark_written(lesson: Lesson, time: str, patches: Sequence[FilePatch], home: 
     """Remember that the line of a lesson is in its file, and which lines left it because the budget was full."""
     written = {patch.path: patch.after for patch in patches}
     with closing(KeptLessons(home)) as store:
-        dropped = [
+        dropped = [  # other lines that the new text of their file lacks
             replace(other, status=LessonStatus.ACCEPTED, applied=None)
             for other in store.lessons(lesson.project)
             if _is_in_file(other) and other.id != lesson.id and other.status is not LessonStatus.STALE
@@ -73,13 +73,13 @@ def mark_written(lesson: Lesson, time: str, patches: Sequence[FilePatch], home: 
 
 def with_section(before: bytes, lines: Sequence[str], gone: Iterable[str] = ()) -> bytes:
     """The text with these lines in its section; lines of it that people added stay, those in `gone` leave."""
-    start, end, own = _section(before)
+    start, end, present = _section(before)
     # An existing section keeps its own line ends: those around it may be a mixture.
     newline = b"\r\n" if b"\r\n" in (before[start:end] if end else before) else b"\n"
-    left = {f"- {line}" for line in gone}
-    entries = sorted({*own, *(f"- {line}" for line in lines)} - left, key=str.casefold)
+    leaving = {f"- {line}" for line in gone}
+    entries = sorted({*present, *(f"- {line}" for line in lines)} - leaving, key=str.casefold)
     if not entries:
-        return before[:start].rstrip(b"\r\n") + newline + before[end:] if own and before[:start].strip() else before
+        return before[:start].rstrip(b"\r\n") + newline + before[end:] if present and before[:start].strip() else before
     text = "\n".join([BEGIN, "", _TITLE, "", *entries, "", END])
     section = text.encode().replace(b"\n", newline)
     if end:

@@ -156,7 +156,7 @@ def _in_tree(tree: Tree | None, tried: Iterable[str]) -> tuple[str, ...]:
         return ()
     found: dict[str, None] = {}
     for wanted in tried:
-        last = wanted.rstrip("/").rpartition("/")[2]
+        last = wanted.rstrip("/").rpartition("/")[2]  # the name without its folders
         stem = plain_name(last.partition(".")[0].strip("*"))
         exact = tree.by_name.get(last.lower(), [])
         near = (path for path in sorted(tree.files) if len(stem) > 4 and stem in plain_name(path.rpartition("/")[2]))
@@ -193,7 +193,7 @@ def _commands(materials: Sequence[Material]) -> Iterator[_Group]:
             found=[],
             ended={},
             said="",
-            user=next((failure.misused for _, failure in group), ""),
+            user=next((failure.misused for _, failure in group), ""),  # the program's own words
             names=frozenset(names),
             worked=tuple(command for command, _ in next_commands.most_common(_MOST_PLACES)),
         )
@@ -231,24 +231,26 @@ def _checks(text: str, groups: Sequence[_Group], corpus: Corpus) -> tuple[TreeCh
     words = {word for path in missed for part in re.split(r"[\s/|]+", path) for word in specific_words(part)}
     checks: list[TreeCheck] = []
     names_a_miss = False
-    for span in _CODE.findall(text):
-        value = span.strip().removeprefix("./").strip("/")
-        names_a_miss = names_a_miss or value in seen or not words.isdisjoint(specific_words(value.rpartition("/")[2]))
-        if any(value in group.denied for group in groups):
-            return None
-        if tree is not None and tree.has(value):
-            checks.append(TreeCheck(CheckKind.FILE, value))
-        elif any(value == path or path.startswith(f"{value}/") for path in missed):
-            if tree is not None and ("/" in value or "." in value) and " " not in value:
-                checks.append(TreeCheck(CheckKind.ABSENT, value))
-        elif (name := script_name(value)) and tree is not None and tree.script(name):
+    for code_span in _CODE.findall(text):
+        quoted_name = code_span.strip().removeprefix("./").strip("/")
+        names_a_miss = (
+            names_a_miss or quoted_name in seen or not words.isdisjoint(specific_words(quoted_name.rpartition("/")[2]))
+        )
+        if any(quoted_name in group.denied for group in groups):
+            return None  # the user said that this is the wrong place
+        if tree is not None and tree.has(quoted_name):
+            checks.append(TreeCheck(CheckKind.FILE, quoted_name))
+        elif any(quoted_name == path or path.startswith(f"{quoted_name}/") for path in missed):
+            if tree is not None and ("/" in quoted_name or "." in quoted_name) and " " not in quoted_name:
+                checks.append(TreeCheck(CheckKind.ABSENT, quoted_name))
+        elif (name := script_name(quoted_name)) and tree is not None and tree.script(name):
             checks.append(TreeCheck(CheckKind.SCRIPT, text=name))
-        elif any(value in text_seen for text_seen in (*seen, *quoted_words)) and (
-            tree is None or "/" not in value or " " in value
+        elif any(quoted_name in text_seen for text_seen in (*seen, *quoted_words)) and (
+            tree is None or "/" not in quoted_name or " " in quoted_name
         ):
-            continue
-        elif tree is not None and tree.lines_with(span):
-            checks.append(TreeCheck(CheckKind.TEXT, text=span))
+            continue  # words of the sessions, which the tree need not have
+        elif tree is not None and tree.lines_with(code_span):
+            checks.append(TreeCheck(CheckKind.TEXT, text=code_span))
         else:
-            return None
+            return None  # nobody has seen it
     return tuple(dict.fromkeys(checks)) if names_a_miss else None

@@ -45,7 +45,7 @@ def joined(proposed: Iterable[Lesson], kept: Iterable[Lesson], tree: Tree | None
                 applied=known.applied,
             )
     for known in kept_by_id.values():
-        is_waiting = known.status is LessonStatus.NEW and known.by == BY_AGENT
+        is_waiting = known.status is LessonStatus.NEW and known.by == BY_AGENT  # for a person
         if known.status in _DECIDED or known.status is LessonStatus.REJECTED or is_waiting:
             lessons.setdefault(known.id, known)
     return [checked_again(lesson, tree) if lesson.status in _DECIDED else lesson for lesson in lessons.values()]
@@ -77,7 +77,7 @@ def failed_commands(material: Material) -> Iterator[LessonOccurrence]:
 
 
 def failed_lookups(misses: Iterable[SessionMiss]) -> Iterator[LessonOccurrence]:
-    """Lookups that lacked something."""
+    """Yield lookups that lacked something, with the names by which a lesson about them is known."""
     for miss in misses:
         names = {f"name:{plain_name(name)}" for name in miss.signal.names}
         if path := missed_path(miss):
@@ -90,7 +90,7 @@ def requests(material: Material, lessons: Iterable[Lesson]) -> Iterator[LessonOc
     for lesson in lessons:
         for name in lesson.names:
             if name.startswith("said:update "):
-                word = name.removeprefix("said:update ").partition(".")[0].lower()
+                word = name.removeprefix("said:update ").partition(".")[0].lower()  # the file's name without its ending
                 for said in material.said:
                     if word in said.text.lower() and "update" in said.text.lower():
                         yield LessonOccurrence(material.session, LessonKind.CORRECTION, frozenset({name}), said.line)
@@ -131,7 +131,7 @@ def watched(lesson: Lesson, started: Mapping[str, str], occurrences: Iterable[Le
 
 def _with_outcome(lesson: Lesson, came_back: int) -> Lesson:
     """Return the lesson closed if clearly fewer sessions miss it, reopened if it came back, else applied."""
-    if lesson.status is LessonStatus.STALE:
+    if lesson.status is LessonStatus.STALE:  # it is wrong: misses say nothing about it
         return lesson
     change = difference(lesson)
     is_fewer = change is not None and change.high < 0

@@ -78,7 +78,7 @@ def missed_path(miss: SessionMiss) -> str:
     signal = miss.signal
     tried = signal.path if signal.outcome is Outcome.MISSING and signal.path else signal.query
     near = miss.near(tried.split()[0] if tried.split() else "")
-    is_path = ("/" in near or re.fullmatch(r"[\w.-]+\.\w{1,5}", near)) and not _PATTERN.search(near)
+    is_path = ("/" in near or re.fullmatch(r"[\w.-]+\.\w{1,5}", near)) and not _PATTERN.search(near)  # or a file name
     return near if is_path and not near.startswith(("/", "~", "$", "..")) else ""
 
 
@@ -115,11 +115,11 @@ def _right_place(corpus: Corpus, path: str, group: list[SessionMiss]) -> tuple[s
         alike = {place for place in found if _is_same_file(place, path) and not place.startswith(("/", "~", ".."))}
         is_sure = len(alike) == 1 and len(found) == 1 and _sessions(group) >= SEVERAL
         return (alike.pop(), ()) if is_sure else ("", ())
-    if tree.has(path):
+    if tree.has(path):  # it is there today
         return "", ()
     stem = _stem(name)
     same = [place for place in tree.by_name.get(name.lower(), []) if not _TESTS.search(place) or _TESTS.search(path)]
-    if len(same) == 1 and stem.lower() not in _GENERIC:
+    if len(same) == 1 and stem.lower() not in _GENERIC:  # many folders have a generic name
         right = same[0]
     elif f"{folder}/{stem}" in tree.folders and "." in name:
         right = f"{folder}/{stem}/"
@@ -148,13 +148,13 @@ def _often_read(corpus: Corpus, misses_left: list[SessionMiss]) -> Iterator[Less
     group = [miss for miss in misses_left if _found_at(miss, corpus.tree) in often]
     if _sessions(group) < SEVERAL:
         return
-    for at in range(0, len(often), _FILES_OF_LINE):
-        files = often[at : at + _FILES_OF_LINE]
-        own = [miss for miss in group if _found_at(miss, corpus.tree) in files]
+    for start in range(0, len(often), _FILES_OF_LINE):  # a line for a few files each
+        files = often[start : start + _FILES_OF_LINE]
+        missed_there = [miss for miss in group if _found_at(miss, corpus.tree) in files]
         checks = tuple(TreeCheck(CheckKind.FILE, path) for path in files) if corpus.tree is not None else ()
         names = tuple(name for path in files for name in (f"base:{path.rpartition('/')[2].lower()}", f"read:{path}"))
         text = f"Files that many sessions need: {listed(map(code, files))}."
-        yield _proposal(corpus, f"often {files[0]}", text, own or group[:1], checks, files[0], names)
+        yield _proposal(corpus, f"often {files[0]}", text, missed_there or group[:1], checks, files[0], names)
 
 
 def _is_source(path: str, tree: Tree | None) -> bool:
@@ -181,6 +181,7 @@ def _proposal(
     subject: str,
     names: tuple[str, ...],
 ) -> LessonProposal:
+    """Return the lesson about a place, with the misses of its group as evidence."""
     topics = dict.fromkeys(corpus.topic_of.get(id(miss.signal), "") for miss in group)
     return LessonProposal(
         kind=LessonKind.LOCATION,

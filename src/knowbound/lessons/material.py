@@ -103,6 +103,7 @@ class _SessionReader:
         self._edited: dict[str, int] = {}
 
     def start(self, start: Start) -> None:
+        """Take over what a start event says; keep what it leaves out."""
         self.started = True
         self.found.session = start.session or self.found.session
         self.found.project = start.project or self.found.project
@@ -134,17 +135,17 @@ class _SessionReader:
 
     def _command(self, call: ToolCall, step: Step, invocations: list[str]) -> None:
         """Add a command to the failures that it follows; one that was called wrongly is a new failure."""
-        if call.outcome in _STOPPED or not invocations:
+        if call.outcome in _STOPPED or not invocations:  # it shows nothing about how to call it
             return
-        failed, edits = call.outcome is Outcome.ERROR, self._edited.get(step.agent_id, 0)
+        is_failed, edits_so_far = call.outcome is Outcome.ERROR, self._edited.get(step.agent_id, 0)
         followed = self._open.setdefault(step.agent_id, [])
         for failure, edits_before in followed:
-            failure.next.append(Follow(invocations, ok=not failed, edited=edits > edits_before))
+            failure.next.append(Follow(invocations, ok=not is_failed, edited=edits_so_far > edits_before))
         followed[:] = [(failure, before) for failure, before in followed if len(failure.next) < _MOST_FOLLOWS]
-        if failed and len(self.found.failures) < _MOST_FAILURES and (misused := misused_line(call.text)):
+        if is_failed and len(self.found.failures) < _MOST_FAILURES and (misused := misused_line(call.text)):
             failure = Failure(invocations, call.line, step.path, excerpt(misused, _REASON_CHARACTERS))
             self.found.failures.append(failure)
-            followed.append((failure, edits))
+            followed.append((failure, edits_so_far))
 
 
 SEVERAL = 2  # sessions in which the same has to happen: what happens once is an accident

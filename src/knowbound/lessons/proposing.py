@@ -212,7 +212,7 @@ def wrong_invocations(corpus: Corpus) -> Iterator[LessonProposal]:
 
 def _what_worked(failure: Failure) -> str:
     """Return the next command that is similar to the failed command and was known; "" if there is none."""
-    if len(failure.commands) != 1:
+    if len(failure.commands) != 1:  # of several, which one was wrong is unknown
         return ""
     wrong = failure.commands[0]
     for follow in failure.next[:_COMMANDS_AFTER]:
@@ -281,7 +281,7 @@ def corrections(corpus: Corpus) -> Iterator[LessonProposal]:
     tree = corpus.tree
     if tree is None:
         return
-    tops = {
+    top_documents = {
         path.partition(".")[0].lower(): path for path in tree.files if "/" not in path and path.endswith(_DOCUMENTS)
     }
     asked: dict[str, list[tuple[Material, UserText]]] = defaultdict(list)
@@ -289,20 +289,22 @@ def corrections(corpus: Corpus) -> Iterator[LessonProposal]:
         for said in material.said:
             for found in _UPDATES.findall(said.text):
                 for word in re.findall(r"@?([A-Za-z][\w-]*)(?:\.\w+)?", found.partition(" ")[2]):
-                    if word.lower() in tops and len(said.text) < _LONGEST_REQUEST:
-                        asked[tops[word.lower()]].append((material, said))
-    for path, seen in asked.items():
-        if len({material.session for material, _ in seen}) < _LEAST_SESSIONS:
+                    if word.lower() in top_documents and len(said.text) < _LONGEST_REQUEST:
+                        asked[top_documents[word.lower()]].append((material, said))
+    for path, requests in asked.items():
+        if len({material.session for material, _ in requests}) < _LEAST_SESSIONS:
             continue
-        commits = sum(bool(_COMMIT.search(said.text)) for _, said in seen)
+        commits = sum(bool(_COMMIT.search(said.text)) for _, said in requests)
         # Mostly asked for at a commit: the lesson says when.
-        when = "before you commit a change that belongs in it" if 2 * commits >= len(seen) else "along with the change"
+        when = (
+            "before you commit a change that belongs in it" if 2 * commits >= len(requests) else "along with the change"
+        )
         yield LessonProposal(
             kind=LessonKind.CORRECTION,
             key=f"update {path}",
             text=f"Update {code(path)} {when}, without being asked: users had to say so.",
-            evidence=tuple(LessonEvidence(material.session, said.line, material.file) for material, said in seen),
-            calls=len(seen),
+            evidence=tuple(LessonEvidence(material.session, said.line, material.file) for material, said in requests),
+            calls=len(requests),
             names=(f"said:update {path}",),
             checks=(TreeCheck(CheckKind.FILE, path),),
             subject=path,

@@ -25,7 +25,7 @@ class Tree(Checkout):
     def definition(self, symbol: str) -> TreeLine | None:
         """Return where a symbol is defined, as `investigate` finds it with strong evidence."""
         if symbol not in self._questions:
-            if len(self._questions) >= _MOST_QUESTIONS:
+            if len(self._questions) >= _MOST_QUESTIONS:  # each costs a search
                 return None
             found = investigate(f"where is `{symbol}` defined", self.root)
             graded = [
@@ -56,7 +56,7 @@ def verify(checks: Sequence[TreeCheck], tree: Tree | None) -> TreeVerdict:
         if place is None:
             return TreeVerdict(None, check_words(check))
         places.append(place)
-    shown = next((place for place in places if place.path), None)
+    shown = next((place for place in places if place.path), None)  # absence has no place
     quality = min((place.quality for place in places), key=lambda quality: list(Quality).index(Quality(quality)))
     return TreeVerdict(Verified(str(quality), shown.path if shown else ".", shown.line if shown else 0))
 

@@ -62,8 +62,8 @@ def lessons_naming(home: str, parts: Iterable[str]) -> list[AcceptedLesson]:
         db = open_read_only(path, wait_seconds=HOOK_WAIT_SECONDS)
         if db is None:
             return []
-        end = time.monotonic() + _WORK_SECONDS
-        db.set_progress_handler(lambda: time.monotonic() > end, _STEPS_PER_CHECK)
+        deadline = time.monotonic() + _WORK_SECONDS
+        db.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_PER_CHECK)
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE_BYTES)
         return list(_decoded(row[0] for row in db.execute(query, (*_STATUSES, *json_parts))))
     except sqlite3.Error:  # an earlier schema, a damaged file, or a busy writer

@@ -42,7 +42,7 @@ def data_folder(cwd: str) -> tuple[str, str]:
     """
     if given := os.environ.get("KNOWBOUND_HOME"):
         given = os.path.abspath(os.path.expanduser(given))
-        return cwd, given if os.path.isdir(given) else ""
+        return cwd, given if os.path.isdir(given) else ""  # the user's word: no owner is asked
     for folder in _upwards(cwd):
         for root in filter(None, (folder, main_work_tree(folder))):
             home = os.path.join(root, DATA_FOLDER)
@@ -64,7 +64,7 @@ def is_of_this_account(home: str | os.PathLike[str]) -> bool:
     """Report whether the folder belongs to the current account or to the system."""
     if not hasattr(os, "getuid"):
         return True
-    return os.getuid() == 0 or os.stat(home).st_uid in (0, os.getuid())
+    return os.getuid() == 0 or os.stat(home).st_uid in (0, os.getuid())  # root may use any
 
 
 def project_root(cwd: str) -> str:

@@ -56,7 +56,7 @@ class Database:
             self.rows("PRAGMA foreign_keys = ON")
             if version < newest_schema(path.name):
                 with self.writing() as db:
-                    if path.name == INDEX:
+                    if path.name == INDEX:  # the new schema has no such table
                         copy_injected_table(db, path.parent)
                     _apply_scripts(db, path.name)
         except BaseException:
@@ -201,7 +201,7 @@ def as_store_errors(path: Path) -> Iterator[None]:
             raise StoreError(
                 "store-busy", f"{path} is held by another process. Try again when it has ended."
             ) from error
-        if code & 0xFF in _UNUSABLE_CODES and code != sqlite3.SQLITE_IOERR_SHORT_READ:
+        if code & 0xFF in _UNUSABLE_CODES and code != sqlite3.SQLITE_IOERR_SHORT_READ:  # a short read is damage
             raise StoreError("store-unwritable", f"Cannot write {path}: {error}. Try: KNOWBOUND_HOME=DIR") from error
         raise _corrupt(path, str(error)) from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -87,7 +87,7 @@ def with_proposed(topics: list[Topic], home: Path) -> list[Topic]:
         lesson = by_topic.get(topic.id)
         if lesson is None:
             found.append(topic)
-        elif lesson.id not in shown:
+        elif lesson.id not in shown:  # several topics may have one lesson
             shown.add(lesson.id)
             settled = msgspec.structs.replace(topic, proposed=ProposedLine(lesson.text, lesson.file))
             if lesson.title:

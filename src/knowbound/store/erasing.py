@@ -30,7 +30,7 @@ from knowbound.store.data_dir import EVALS, FINDINGS, INDEX, ITEMS
 from knowbound.store.database import Database
 from knowbound.store.judges import erase_answers, erase_questions
 from knowbound.store.listing import list_changed
-from knowbound.store.observed import AHEAD, session_of
+from knowbound.store.observed import READ_AHEAD, session_of
 from knowbound.store.retention import Forgotten
 
 # Fields with words or ids of a session; the content of items is knowledge.
@@ -180,7 +180,7 @@ def select_runs(home: Path, scope: ErasureScope) -> SelectedRuns:
     ]
     unfinished = [(number, made, None) for number, made in database.rows("SELECT id, made FROM journal")]
     for number, made, found in (*unfinished, *evaluations):
-        selected.known.add(number)
+        selected.known.add(number)  # the folder is one of ours
         selected.folders |= {number} if scope.has_evaluation(made, found) else set()
         runs += found.runs if found else []
     database.close()
@@ -291,7 +291,7 @@ class _FindingsEraser(_Eraser):
         scope = self._scope
         rows = self._rows("SELECT path, size, mtime_ns, reader FROM file WHERE problem <> 'forgotten'")
         for path, size, mtime_ns, reader in rows:
-            is_unread = not reader and scope.has_record(_time_of(mtime_ns))
+            is_unread = not reader and scope.has_record(_time_of(mtime_ns))  # no session is known of it
             if path in gone or scope.everything or is_unread:
                 self._db.execute("DELETE FROM file WHERE path = ?", (path,))
                 row = (scope.forgotten.file_row(path), size, mtime_ns)
@@ -312,13 +312,13 @@ class _FindingsEraser(_Eraser):
         self._db.execute(f"DELETE {orphans}")
 
     def _erase_reports(self) -> None:
-        """Erase reports about a session, and investigations by time and project."""
+        """Erase reports about a session, and investigations (runs without keys) by time and project."""
         scope = self._scope
         for id_, kind, made, encoded in self._rows("SELECT id, kind, made, keys FROM run WHERE kind <> 'evaluation'"):
             keys = msgspec.msgpack.decode(encoded, type=list[str])
             left = [key for key in keys if not scope.has_session(session_of(key))]
             is_old = bool(scope.before and made < scope.before)
-            if kind == AHEAD:
+            if kind == READ_AHEAD:  # no report, but a list of sessions read in the background
                 self._db.execute("UPDATE run SET keys = ? WHERE id = ?", (msgspec.msgpack.encode(left), id_))
             elif len(left) < len(keys) or is_old or (not keys and scope.has_record(made)):
                 self._db.execute("DELETE FROM run WHERE id = ?", (id_,))
@@ -355,7 +355,7 @@ class _FindingsEraser(_Eraser):
         scope = self._scope
         query = "SELECT key, EXISTS (SELECT 1 FROM session WHERE session.key = material.key) FROM material"
         for key, is_stored in self._rows(query):
-            if not is_stored or scope.has_session(session_of(key)):
+            if not is_stored or scope.has_session(session_of(key)):  # its findings are not stored any more
                 [(encoded,)] = self._rows("SELECT material FROM material WHERE key = ?", key)
                 self._replace("material.material", {"key": key}, msgspec.msgpack.decode(encoded), None)
         for project, id_, encoded in self._rows("SELECT project, id, lesson FROM lesson"):
@@ -397,7 +397,7 @@ class _QualityEraser(_Eraser):
     def erase(self) -> None:
         scope, log = self._scope, "kms_quality_log"
         for id_, session, date in self._rows(f"SELECT id, session_id, date FROM {log}"):
-            if not (scope.has_session(session) or scope.is_own_project or scope.before):
+            if not (scope.has_session(session) or scope.is_own_project or scope.before):  # not in the scope
                 continue
             [(document,)] = self._rows(f"SELECT document FROM {log} WHERE id = ?", id_)
             turn = _decoded_or_none(document, QualityTurn)
@@ -412,7 +412,7 @@ class _QualityEraser(_Eraser):
                 for (stored,) in self._rows("SELECT document FROM kms_quality_answer WHERE id = ?", id_):
                     answer = _decoded_or_none(stored, SuggestionAnswer)
                     if answer and (answer.note or answer.content):
-                        self._erased.add("", 0, answer.content)
+                        self._erased.add("", 0, answer.content)  # words to search for, no record
                         blank = replace(answer, note="", content="")
                         self._replace("kms_quality_answer.document", {"id": id_}, answer, blank)
 

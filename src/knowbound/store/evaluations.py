@@ -49,7 +49,7 @@ class Evaluations(FindingsStore):
         same plan.
         """
         with self._db.writing() as db:
-            if journal:
+            if journal:  # parts of this run that were stored before
                 ids = db.execute("SELECT id FROM evaluation WHERE journal = ?", (journal,)).fetchall()
                 db.executemany("DELETE FROM run WHERE kind = 'evaluation' AND corpus = CAST(? AS TEXT)", ids)
                 db.execute("DELETE FROM evaluation WHERE journal = ?", (journal,))
@@ -137,7 +137,7 @@ class Evaluations(FindingsStore):
 
 def _insert(db: sqlite3.Connection, evaluation: Evaluation, journal: int) -> Evaluation:
     """Store an evaluation, and return it with its id."""
-    cursor = db.execute(
+    cursor = db.execute(  # first without the report, which holds the id
         "INSERT INTO evaluation (made, sha256, origin, against, journal, report) VALUES (?, ?, ?, ?, ?, x'')",
         (evaluation.made, evaluation.sha256, evaluation.origin, evaluation.against, journal),
     )

@@ -59,7 +59,7 @@ class ModelAnswers:
     def _db(self) -> Database:
         db = Database(self._path)
         oldest = _day(before=min(self._keep_days, _MOST_DAYS))
-        if self._keep_days and db.row("SELECT 1 FROM answer WHERE made != '' AND made < ?", oldest):
+        if self._keep_days and db.row("SELECT 1 FROM answer WHERE made != '' AND made < ?", oldest):  # '': unknown day
             db.write("DELETE FROM answer WHERE made != '' AND made < ?", oldest)
         return db
 
@@ -186,7 +186,7 @@ class CallCounter:
         day, hour = now.strftime("%Y-%m-%d"), now.hour
         with closing(_open_usage()) as database, database.writing() as db:
             paused = db.execute("SELECT reason FROM pause WHERE until > ?", (_stamp(now),)).fetchone()
-            if paused and self._background:
+            if paused and self._background:  # a person's own calls go on
                 return str(paused[0])
             counted = "SELECT coalesce(sum(calls), 0) FROM call WHERE background = ? AND day = ?"
             calls_today = db.execute(counted, (self._background, day)).fetchone()[0]
@@ -329,6 +329,7 @@ def _keep(path: Path, calibrations: dict[str, _Kept]) -> None:
 
 
 def _load(path: Path, type_: type[_Kept], command: str) -> dict[str, _Kept]:
+    """Return the calibrations in a file by key; {} without the file. `command` is the way to make it again."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, type_])  # type: ignore[valid-type]
     except FileNotFoundError:

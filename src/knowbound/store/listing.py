@@ -202,10 +202,11 @@ def session_rows(key: str, findings: bytes | None, audited: bytes | None) -> Ite
         names_by_signal = (signal.names or (plain_term((signal.query or signal.text).lower()),) for signal in lacking)
         row.names = sorted({name for names in names_by_signal for name in names})
         yield row
-    yield from (_row(head, head) for head in turns.values())
+    yield from (_row(head, head) for head in turns.values())  # audited alone
 
 
 def _row(head: _SessionHead, audited: _AuditedHead | None) -> SessionRow:
+    """Return the row of a session; a turn without a time has that of the session's start."""
     turns = [(turn.turn, turn.time or head.started, turn.diagnosis) for turn in (audited.turns if audited else ())]
     return SessionRow(
         head.session, head.agent, project_name(head.project), head.project, head.started, head.ended, audited=turns
@@ -213,8 +214,8 @@ def _row(head: _SessionHead, audited: _AuditedHead | None) -> SessionRow:
 
 
 def list_changed(db: sqlite3.Connection, most: int = -1) -> int:
-    """Make the rows of keys that changed, within the caller's transaction, and return the number of keys."""
-    keys = db.execute("SELECT key FROM unlisted LIMIT ?", (most,)).fetchall()
+    """List the sessions of changed keys (`unlisted`) anew, in the caller's transaction; return the number of keys."""
+    keys = db.execute("SELECT key FROM unlisted LIMIT ?", (most,)).fetchall()  # -1: all
     for (key,) in keys:
         for table in ("listed_name", "listed_turn"):
             db.execute(f"DELETE FROM {table} WHERE id IN (SELECT id FROM listed_session WHERE key = ?)", (key,))
@@ -229,7 +230,8 @@ def list_changed(db: sqlite3.Connection, most: int = -1) -> int:
 
 
 def _insert_row(db: sqlite3.Connection, key: str, row: SessionRow) -> None:
-    values = (*msgspec.structs.astuple(row)[:-2], len(row.audited))
+    """Write the row of a session, and those of its names and of its audited turns."""
+    values = (*msgspec.structs.astuple(row)[:-2], len(row.audited))  # the last two: names, audited
     id_ = db.execute(f"INSERT INTO listed_session VALUES (NULL, ?{', ?' * len(values)})", (key, *values)).lastrowid
     db.executemany("INSERT OR IGNORE INTO listed_name VALUES (?, ?)", ((name, id_) for name in row.names))
     turns = ((id_, turn, time, row.project, diagnosis) for turn, time, diagnosis in row.audited)
@@ -263,6 +265,7 @@ class SqliteResults(FindingsStore, ResultPages):
         return paged(rows, most, lambda row: ListedTurn(*row[1:]), lambda row: (row[3], row[0], row[2]))
 
     def session(self, session: str) -> StoredSession:
+        """Return the newest findings and the newest audit of a session."""
         findings: Findings | None = None
         audited: AuditedSession | None = None
         for (key,) in self._db.rows("SELECT key FROM listed_session WHERE session = ? ORDER BY id DESC", session):
@@ -275,6 +278,7 @@ class SqliteResults(FindingsStore, ResultPages):
         return StoredSession(findings, audited)
 
     def counts(self, by: CountedBy, *, project: str = "", session: str = "") -> dict[str, int]:
+        """Return the number of turns (by diagnosis) or of sessions (by any other column) of each value, most first."""
         table = "listed_turn" if by == "diagnosis" else "listed_session"
         joined = f"{table} JOIN listed_session USING (id)" if session and by == "diagnosis" else table
         filters = {name: value for name, value in ((f"{table}.project", project), ("session", session)) if value}

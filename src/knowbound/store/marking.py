@@ -69,7 +69,7 @@ def check_data_folder(home: Path, *, is_given: bool) -> str:
         with suppress(StoreError):  # the key cannot be stored: verbs need no mark, hooks stay silent
             adopt(home)
         return ""
-    if owner == ANOTHERS or tracked is None:
+    if owner == ANOTHERS or tracked is None:  # None: git could not say
         raise not_yours_error(home)
     try:
         adopt(home)

@@ -25,7 +25,7 @@ _Report = TypeVar("_Report")
 _findings = msgspec.msgpack.Decoder(list[Findings])
 _keys = msgspec.msgpack.Decoder(list[str])
 _MOST_RUNS = 20
-AHEAD = "ahead"  # kind of the row that keeps what was read in the background; no report
+READ_AHEAD = "ahead"  # kind of the row that keeps what was read in the background; no report
 UNJUDGED = "unjudged "  # before the state of a session that is read and waits for a judge
 # Sources of unmanaged items. The skills that a client lists and the files that it shows are not among them.
 KNOWLEDGE_SOURCES = ("hook", "nested_memory", "memory", "relevant_memories", "instructions")
@@ -141,7 +141,7 @@ class Observed(SessionResults):
             forgotten = load_forgotten(self._home) if keys else None
             if forgotten is not None and any(forgotten.has_session(session_of(key)) for key in keys):
                 return 0
-            db.execute("DELETE FROM run WHERE kind = ? AND corpus = ?", (kind, corpus))
+            db.execute("DELETE FROM run WHERE kind = ? AND corpus = ?", (kind, corpus))  # an earlier report of it
             cursor = db.execute(
                 "INSERT INTO run (kind, made, corpus, keys, report) VALUES (?, ?, ?, ?, ?)",
                 (kind, made, corpus, msgspec.msgpack.encode(keys), msgspec.msgpack.encode(report)),
@@ -150,21 +150,21 @@ class Observed(SessionResults):
         return cursor.lastrowid or 0
 
     def keep_read_ahead(self, keys: list[str]) -> None:
-        """Keep the findings of sessions that no report has used yet."""
+        """Keep findings that no report has used: run 0 lists their keys, with nothing (x'c0': nil) as its report."""
         with self._db.writing() as db:
-            db.execute("DELETE FROM run WHERE kind = ?", (AHEAD,))
+            db.execute("DELETE FROM run WHERE kind = ?", (READ_AHEAD,))
             db.execute(
                 "INSERT INTO run (id, kind, made, corpus, keys, report) VALUES (0, ?, '', '', ?, x'c0')",
-                (AHEAD, msgspec.msgpack.encode(keys)),
+                (READ_AHEAD, msgspec.msgpack.encode(keys)),
             )
 
     def digested(self, keys: Iterable[str]) -> list[str]:
-        """Return the keys of sessions not among these that were read in the background and whose files are gone."""
-        row = self._db.row("SELECT keys FROM run WHERE kind = ?", AHEAD)
+        """Return keys of other sessions of which the findings alone are left: read in the background, files gone."""
+        row = self._db.row("SELECT keys FROM run WHERE kind = ?", READ_AHEAD)
         if row is None:
             return []
-        given = {session_of(key) for key in keys}
-        others = [key for key in _keys.decode(row[0]) if session_of(key) not in given]
+        given_sessions = {session_of(key) for key in keys}
+        others = [key for key in _keys.decode(row[0]) if session_of(key) not in given_sessions]
         files_by_key = {key: [file for found in self.findings([key]) for file in found.files] for key in others}
         return [key for key, files in files_by_key.items() if files and not any(map(os.path.lexists, files))]
 
@@ -183,7 +183,7 @@ class Observed(SessionResults):
 
     def newest_kind(self) -> str:
         """Return the kind of the newest run, or ""."""
-        row = self._db.row("SELECT kind FROM run WHERE kind <> ? ORDER BY id DESC LIMIT 1", AHEAD)
+        row = self._db.row("SELECT kind FROM run WHERE kind <> ? ORDER BY id DESC LIMIT 1", READ_AHEAD)
         return str(row[0]) if row else ""
 
     def newest_evaluation(self) -> int | None:
@@ -191,7 +191,7 @@ class Observed(SessionResults):
         row = self._db.row(
             "SELECT kind, corpus FROM run WHERE kind IN ('evaluation', 'observe') ORDER BY id DESC LIMIT 1"
         )
-        return int(row[1]) if row is not None and row[0] == "evaluation" else None
+        return int(row[1]) if row is not None and row[0] == "evaluation" else None  # its corpus is its id
 
     def run(self, kind: str, type_: type[_Report], corpus: str | None = None) -> tuple[_Report, list[str]] | None:
         """Return the newest report of a kind, or that of a corpus, with the keys of its sessions."""
@@ -245,7 +245,7 @@ def _not_forgotten(rows: list[tuple[str, str, str, bytes]], home: Path) -> list[
 
 
 def _make_room(db: sqlite3.Connection) -> None:
-    """Delete the oldest runs, and the findings and the material of lessons that no run uses any more."""
+    """Delete the oldest runs, but not run 0 (keep_read_ahead), and findings and material that no run uses any more."""
     db.execute(
         "DELETE FROM run WHERE id > 0 AND id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?)", (_MOST_RUNS,)
     )

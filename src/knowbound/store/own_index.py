@@ -76,8 +76,8 @@ def open_own_index(
     db = _opened_or_kept(home, path, wait_seconds)
     if db is None:
         return None
-    end = time.monotonic() + work_seconds
-    db.set_progress_handler(lambda: time.monotonic() > end, _STEPS_PER_CHECK)
+    deadline = time.monotonic() + work_seconds
+    db.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_PER_CHECK)
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE_BYTES)
     schema = db.execute("PRAGMA user_version").fetchone()[0]
     if schema > INDEX_SCHEMA:
@@ -95,7 +95,7 @@ def open_own_index(
 
 def _opened_or_kept(home: str, path: str, wait_seconds: float) -> sqlite3.Connection | None:
     """Open the index, or return its open connection if the file is still the same."""
-    if _thread.get_ident() not in _keeping_thread:
+    if _thread.get_ident() not in _keeping_thread:  # a hook's process ends soon
         return open_read_only(path, wait_seconds=wait_seconds)
     try:
         found = os.stat(path)
@@ -109,7 +109,7 @@ def _opened_or_kept(home: str, path: str, wait_seconds: float) -> sqlite3.Connec
     if db.kept is None:
         db.kept, db.file = {}, (found.st_dev, found.st_ino)
         db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-    _open_indexes[home] = db
+    _open_indexes[home] = db  # as the last: the first is dropped first
     while len(_open_indexes) > _MOST_OPEN_INDEXES:
         _open_indexes.pop(next(iter(_open_indexes)))
     return db

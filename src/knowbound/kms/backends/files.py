@@ -45,7 +45,7 @@ class FilesBackend(OutsideBackend):
         self._items: dict[str, Item] = {}
 
     def stored(self, id_: str = "") -> Iterator[Item]:
-        """Yield the items of the files; unchanged files are not read again."""
+        """Yield the item with this id, or all items; unchanged files are not read again."""
         found = self._files()
         if found != self._read_files:
             # In reverse: of files with the same text, the first keeps the item.

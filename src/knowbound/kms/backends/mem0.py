@@ -60,6 +60,7 @@ class MemoryRecords(Records):
         self.place = f"Mem0 at {protocol.printable_url(url)}"
 
     def read(self, field: str = "", value: str = "") -> Iterator[Record]:
+        """Yield the memories, or those with this value of a field; the server finds one of its own ids directly."""
         if field == "id" and _is_uuid(value):
             found = self._ask("GET", f"/memories/{value}")
             yield from [_record(found)] if isinstance(found, dict) and found.get("id") else []
@@ -76,12 +77,13 @@ class MemoryRecords(Records):
                 yield record
 
     def write(self, before: Record | None, after: Record | None) -> None:
+        """Add, change or remove a memory. Raises ContendedError if it is not as it was before."""
         if before is None and after is not None:
             body = {
                 "messages": [{"role": "user", "content": after["memory"]}],
                 "user_id": after.get("user_id") or self._user or _ANYBODY,
                 "metadata": after.get(_METADATA, {}) | {_ITEM_ID: after["id"]},
-                "infer": False,
+                "infer": False,  # the text is stored as it is
             }
             self._ask("POST", "/memories", body)
             return
@@ -122,7 +124,7 @@ def _record(row: Record) -> Record:
     metadata = {name: value for name, value in (metadata or {}).items() if value is not None}
     item_id = str(metadata.get(_ITEM_ID) or "")
     record = {**row, _MEMORY_ID: row.get("id"), _METADATA: metadata}
-    if item_id and not _is_uuid(item_id):
+    if item_id and not _is_uuid(item_id):  # ours; a UUID is the server's own
         del metadata[_ITEM_ID]
         record["id"] = item_id
     return record

@@ -99,7 +99,7 @@ class MongoConnection:
             raise protocol.unreachable("MongoDB", url, str(error)) from error
         with self.preparing(), pymongo.timeout(protocol.CONNECT_SECONDS):
             hello = self.client.admin.command("hello")
-        self.has_streams = "setName" in hello or hello.get("msg") == "isdbgrid"
+        self.has_streams = "setName" in hello or hello.get("msg") == "isdbgrid"  # only replica sets and clusters
         self.most_document_bytes = int(hello.get("maxBsonObjectSize", _MOST_DOCUMENT_BYTES))
 
     def close(self) -> None:
@@ -167,6 +167,7 @@ class MongoRecords(Records):
             yield from self._documents.find({field: {"$in": spellings}} if field else {})
 
     def write(self, before: Document | None, after: Document | None) -> None:
+        """Add, remove or change a document; a change is made only while its fields are as they were read."""
         with self._server.recovering():
             if before is None and after is not None:
                 self._add(after)
@@ -261,13 +262,14 @@ class MongoBackend(Backend):
         return list(self._found({"$or": [{"_id": {"$eq": id_}}, {"copy_of": {"$eq": id_}}]}))
 
     def changed_since(self, stamp: str) -> tuple[Iterator[Item | Removed], str]:
+        """Read the number of the last write, then what is marked or has a later number than the stamp."""
         with self._server.explained(), self._client.start_session(causal_consistency=True) as session:
             clock = self._clock.find_one({"_id": ITEMS}, session=session) or {"store": "", "last": 0}
         now = Stamp(clock["store"], clock["last"])
         seen = now.since(stamp)
-        if not seen:
+        if not seen:  # a new reader, or one of another database
             return self._read({}, session), str(now)
-        # In this order: the module's docstring says why.
+        # Marked documents first: one that gets its number meanwhile is found by the second query.
         queries: tuple[Document, ...] = ({"writing": {"$exists": True}}, {"written": {"$gt": seen}})
         return (found for query in queries for found in self._read(query, session)), str(now)
 
@@ -314,16 +316,16 @@ class MongoBackend(Backend):
 
     def _query_as_read(self, swap: Swap, document: Document) -> Document:
         """Return a query for the document in exactly this state, after other writes have ended or timed out."""
-        end = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
             protocol.refuse_changed(swap, _item(document))
             writing = document.get("writing")
-            if writing is None or time.monotonic() > end:
+            if writing is None or time.monotonic() > deadline:
                 return {"_id": {"$eq": swap.id}, "writing": writing, "written": document.get("written")}
             time.sleep(_POLL_SECONDS)
             document = self._items.find_one({"_id": {"$eq": swap.id}}) or {}
-            if document.get("writing") != writing:
-                end = time.monotonic() + _PATIENCE_SECONDS
+            if document.get("writing") != writing:  # the next writer may take as long
+                deadline = time.monotonic() + _PATIENCE_SECONDS
 
     def _claimed(self, as_read: Mapping[str, Document], mark: str) -> dict[str, Document]:
         """Mark the documents that are still as they were read; return queries for them. Raises ContendedError."""

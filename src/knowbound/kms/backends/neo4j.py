@@ -159,12 +159,15 @@ class NodeRecords(Records):
         self.place = f":{label} of Neo4j at {protocol.printable_url(server.url)}"
 
     def read(self, field: str = "", value: str = "") -> Iterator[_Record]:
+        """Yield the nodes, or those with this value of a property, as records."""
         query = self._read % (f"k.{_quoted(field)} = $value" if field else "true")
         with self._server.session() as session:
             for found in session.run(query, value=value):
                 yield _record_of_node(found["node"], found["edges"])
 
     def write(self, before: _Record | None, after: _Record | None) -> None:
+        """Write a node and the edges that differ, in one transaction. Raises ContendedError."""
+
         def work(run: neo4j.ManagedTransaction) -> None:
             if after is None:
                 run.run(f"MATCH (k:{self._label} {{id: $id}}) DETACH DELETE k", id=(before or {})["id"]).consume()
@@ -253,13 +256,15 @@ class Neo4jBackend(Backend):
             return
 
         def work(run: neo4j.ManagedTransaction) -> None:
-            number = _next_number(run)  # from here on no other transaction writes
+            write_number = _next_number(run)  # from here on no other transaction writes
             found = run.run(_READ % "i.id IN $ids", ids=[swap.id for swap in swaps])
             now = {item.id: item for record in found if (item := _item(record["node"], record["edges"]))}
             for swap in swaps:
                 protocol.refuse_changed(swap, now.get(swap.id))
-            _put(run, [swap.after for swap in swaps if swap.after is not None], number)
-            _remove(run, [swap.before for swap in swaps if swap.after is None and swap.before is not None], number)
+            _put(run, [swap.after for swap in swaps if swap.after is not None], write_number)
+            _remove(
+                run, [swap.before for swap in swaps if swap.after is None and swap.before is not None], write_number
+            )
 
         self._server.write(work)
 
@@ -299,12 +304,14 @@ class Neo4jBackend(Backend):
                         raise
 
     def _changed(self, seen: int) -> Iterator[Item | Removed]:
+        """Yield the items written, then the traces of those removed, after the write with this number."""
         yield from self._found("i.written > $seen", seen=seen)
         with self._server.session() as session:
             for record in session.run(_REMOVED, seen=seen):
                 yield Removed(**record.data())
 
     def _found(self, condition: str, **values: str | int) -> Iterator[Item]:
+        """Yield the items of the nodes for which a condition of Cypher holds."""
         with self._server.session() as session:
             for record in session.run(_READ % condition, values):
                 if item := _item(record["node"], record["edges"]):
@@ -314,7 +321,7 @@ class Neo4jBackend(Backend):
 def _item(node: _Record, edges: list[list[Any]]) -> Item | None:
     """Return the item of a node; None for nodes of other programs."""
     with suppress(ValueError):
-        found = sorted((edge for edge in edges if edge[0] is not None), key=lambda edge: int(edge[0]))
+        found = sorted((edge for edge in edges if edge[0] is not None), key=lambda edge: int(edge[0]))  # [0]: position
         related = [{"kind": kind, "target": target} for _, kind, target in found]
         return protocol.to_item(_unflattened(node) | {"relationships": related})
     return None
@@ -335,18 +342,18 @@ def _put(run: neo4j.ManagedTransaction, items: list[Item], number: int) -> None:
     ]
     _run_paged(run, _PUT, "nodes", [_node(item) | {"written": number} for item in items])
     _run_paged(run, _UNBURY, "ids", ids)
-    loose = _run_paged(run, _CUT, "ids", ids)
+    cut_off = _run_paged(run, _CUT, "ids", ids)  # nodes that the edges led to
     for kind, group in groupby(sorted(edges, key=_edge_type), _edge_type):
         _run_paged(run, _LINK % kind, "edges", group)
-    _run_paged(run, _DELETE_LOOSE, "ids", [record["id"] for record in loose])
+    _run_paged(run, _DELETE_LOOSE, "ids", [record["id"] for record in cut_off])
 
 
 def _remove(run: neo4j.ManagedTransaction, items: list[Item], number: int) -> None:
     """Leave of each item its trace, and a bare node where another item points to it."""
     ids, now = [item.id for item in items], utc_now()
     _run_paged(run, _STRIP, "ids", ids)
-    loose = _run_paged(run, _CUT, "ids", ids)
-    _run_paged(run, _DELETE_LOOSE, "ids", [*(record["id"] for record in loose), *ids])
+    cut_off = _run_paged(run, _CUT, "ids", ids)
+    _run_paged(run, _DELETE_LOOSE, "ids", [*(record["id"] for record in cut_off), *ids])
     removed = [{"id": item.id, "content_sha": item.content_sha, "time": now, "written": number} for item in items]
     _run_paged(run, _BURY, "removed", removed)
 

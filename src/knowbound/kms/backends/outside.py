@@ -90,12 +90,14 @@ class OutsideBackend(Backend):
 
     def swap(self, swaps: Sequence[Swap]) -> None:
         """Plan every change, then write the store, then the notes. The write lock keeps other writers of notes out."""
-        reasons = {flag.superseded_by: flag.note for swap in swaps if swap.after and (flag := swap.after.flag)}
+        reason_by_successor = {
+            flag.superseded_by: flag.note for swap in swaps if swap.after and (flag := swap.after.flag)
+        }
         notes, plans = self._notes(), list[Planned]()
         for swap in swaps:
             now = next(self.stored(swap.id), None)
             refuse_changed(swap, now and _with_note(now, notes))
-            plan = self.planned(Swap(before=now, after=swap.after), reasons.get(swap.id, ""))
+            plan = self.planned(Swap(before=now, after=swap.after), reason_by_successor.get(swap.id, ""))
             plans.append(plan)
             notes.pop(swap.id, None)
             if swap.after and plan.shown and (note := _note_of(plan.shown, swap.after)):
@@ -217,6 +219,7 @@ class RecordBackend(OutsideBackend):
                 yield item
 
     def planned(self, swap: Swap, note: str) -> Planned:
+        """Plan the write of one record; a store that is only read shows what it has."""
         if self.is_read_only:
             return Planned(swap.before)
         before = next(self._records_with_id(swap.id), None)
@@ -251,7 +254,7 @@ def fields_of(store: str, given: Sequence[str], default: Mapping[str, str] = DEF
     fields = dict(default)
     for entry in given:
         ours, sign, path = entry.replace(" ", "").partition("=")
-        only_store, dot, field = ours.partition(".") if "." in ours else ("", "", ours)
+        only_store, dot, field = ours.partition(".") if "." in ours else ("", "", ours)  # mongo.subject: of one store
         if field not in {*DEFAULT_FIELDS, "copy_of"} or not sign or not path:
             field_names = ", ".join(sorted({*DEFAULT_FIELDS, "copy_of"}))
             raise ConfigError("config-wrong-type", f"kms.fields: {entry!r} is not OURS=THEIRS. Ours: {field_names}.")
@@ -301,7 +304,7 @@ class FieldMap:
             new[_METADATA] = kept | item.metadata
         for name in ("id", "content", "type", "source", "subject", "user", "timestamp", "confidence", "copy_of"):
             value = getattr(item, name)
-            if name in self.paths and (value if old is None else value != getattr(old, name)):
+            if name in self.paths and (value if old is None else value != getattr(old, name)):  # new: no empty ones
                 _put_value(new, self.paths[name], _stored_time(value) if name in _TIMES else value)
         if old is None or old.relationships != item.relationships:
             self._put_relationships(new, item.relationships, reason)
@@ -345,6 +348,7 @@ def relationship(value: object) -> Relationship | None:
 
 
 def _value_at(record: Record, path: str) -> Any:
+    """Return the value at a path such as `metadata.title` of a record; None if there is none."""
     value: Any = record
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None
@@ -352,6 +356,7 @@ def _value_at(record: Record, path: str) -> Any:
 
 
 def _put_value(record: Record, path: str, value: Any) -> None:
+    """Set the value at a path of a record, with the objects on the way to it."""
     *above, last = path.split(".")
     for name in above:
         record = record.setdefault(name, {})
@@ -386,6 +391,7 @@ def _time(value: object) -> str:
 
 
 def _stored_time(value: str) -> object:
+    """Return the text as a time for the store; a text that is none stays."""
     try:
         return datetime.fromisoformat(value)
     except ValueError:

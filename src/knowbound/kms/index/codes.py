@@ -164,9 +164,9 @@ def _least(digits: list[int], occupied: int, most: int) -> list[tuple[int, int]]
     bits = [*_bits(less, size), *islice(_bits(equal, size), still_wanted)]
     found = []
     for bit in bits:
-        byte, place, total = bit >> 3, bit & 7, 0
+        byte, bit_in_byte, total = bit >> 3, bit & 7, 0
         for digit_bytes in reversed(as_bytes):
-            total = total << 1 | digit_bytes[byte] >> place & 1
+            total = total << 1 | digit_bytes[byte] >> bit_in_byte & 1
         found.append((total, bit))
     return found
 

@@ -111,7 +111,7 @@ class Index:
         """Read what the backend wrote since the last time; with `everything`, also drop what it no longer holds."""
         began, stamp = time.time(), "" if everything else self._stamp(backend)
         changes, next_stamp = backend.changed_since(stamp)
-        everything = everything or (backend.is_whole and next_stamp != stamp)
+        everything = everything or (backend.is_whole and next_stamp != stamp)  # a change: it yields all items
         done, seen = Synced(), set()
         for chunk in pages(changes, _CHUNK_ITEMS):
             items = [change for change in chunk if isinstance(change, Item)]
@@ -122,7 +122,7 @@ class Index:
                 seen |= {item.id for item in items}
         if everything:
             gone = self._ids(backend.name) - seen
-            if gone and backend.is_read_only:
+            if gone and backend.is_read_only:  # others edit it, and a new wording has a new id
                 self._note_rewordings(backend.name, gone)
             done.dropped += self._drop_rows(backend.name, gone)
         if next_stamp != self._meta(f"stamp {backend.name}"):

@@ -85,7 +85,7 @@ def row_of(item: Item, backend: str) -> IndexRow:
         subject=subject,
         user=_without_surrogates(item.user),
         timestamp=_without_surrogates(item.timestamp),
-        confidence=item.confidence if 0 <= item.confidence <= 1 else 0.0,
+        confidence=item.confidence if 0 <= item.confidence <= 1 else 0.0,  # invalid: not trusted
         quality=1.0 if effective is None or item.confidence <= 0 else max(0.0, effective / item.confidence),
         flag=item.flag.kind if item.flag else "",
         served=int(item.is_served and finding is None),

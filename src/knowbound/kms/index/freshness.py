@@ -51,7 +51,7 @@ def note_failure(home: Path, backend: str, reason: str) -> None:
     """Note that the backend could not be read; the time when the index was last current stays."""
     last = freshness_of(home, backend)
     failure = {"failing_since": last.failing_since or _utc(time.time()), "reason": excerpt(reason, _REASON_CHARACTERS)}
-    _note(home, backend, last.current or 0, json.dumps(failure).encode())
+    _note(home, backend, last.current or 0, json.dumps(failure).encode())  # 0: never current
 
 
 def freshness_of(home: Path, backend: str) -> Freshness:

@@ -138,8 +138,8 @@ def rank(pool: Sequence[FoundItem], limit: int, *, with_quality: bool | None = N
     for item in sorted(pool, key=lambda item: (-item.score, item.id, item.backend)):
         best.setdefault(item.content_sha, item)
     ranked = list(best.values())[: max(0, limit)]
-    for place, item in enumerate(ranked, 1):
-        item.rank = place
+    for position, item in enumerate(ranked, 1):
+        item.rank = position
     return ranked
 
 

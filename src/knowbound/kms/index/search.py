@@ -102,7 +102,7 @@ def _pool(
     words = {row[0]: parsed.score(row[-1].split()) for row in rows}  # by rowid; the last column has the terms
     parts = [embed(part) for part in _parts(parsed, spans, words.values())]
     prior = prior_of(parsed.rows)
-    meanings = _meanings(whole, parts, [row[9] for row in rows])
+    meanings = _meanings(whole, parts, [row[9] for row in rows])  # row[9]: the vector
     items = [_found(row, words[row[0]][0], meaning, prior, now) for row, meaning in zip(rows, meanings, strict=True)]
     items.sort(key=lambda item: (-item.relevance, item.id, item.backend))
     return [item for item in items[:most] if item.is_found]
@@ -155,7 +155,7 @@ def _parts(parsed: ParsedQuery, spans: list[tuple[int, int]], words: Iterable[tu
     """Return the parts of a query that items are compared with by meaning: all, or both ends and where words match."""
     if len(spans) > _MOST_WINDOWS:
         by_score = sorted(words, key=lambda scored: (-scored[0], scored[1]))
-        firsts = [parsed.sentences[sentence] for _, sentence in by_score if sentence >= 0]
+        firsts = [parsed.sentences[sentence] for _, sentence in by_score if sentence >= 0]  # -1: no word in common
         matching = [spans[bisect_right(spans, (first, len(parsed.places))) - 1] for first in firsts]
         spans = [*dict.fromkeys([*spans[:_WINDOWS_AT_ENDS], *spans[-_WINDOWS_AT_ENDS:], *matching])][:_MOST_WINDOWS]
     return [parsed.text_of(*span) for span in spans] if len(spans) > 1 else []
@@ -182,6 +182,7 @@ def _found(row: tuple[Any, ...], words: float, meaning: float, prior: float, now
 
 @lru_cache(maxsize=4_096)  # a process that stays meets the same items again
 def _as_seconds(timestamp: str) -> float | None:
+    """Return a time in seconds since 1970; None for a text that is none."""
     try:
         moment = datetime.fromisoformat(timestamp)
     except ValueError:
@@ -205,7 +206,7 @@ class ParsedQuery:
 
     def __init__(self, query: str) -> None:
         self.text = readable(query)
-        self.places = places(self.text)
+        self.places = places(self.text)  # where each word begins, and its terms
         self.sentences = self._first_places()  # of each sentence
         self.sentences_of: dict[str, dict[int, None]] = {}  # by term
         for place, (_, terms) in enumerate(self.places):
@@ -317,7 +318,7 @@ def _rows_by_term(index: sqlite3.Connection, parsed: ParsedQuery, cache: dict[st
                 cache[term] = list(map(int, listed.split(","))) if listed else []
             rows_by_term[term] = cache[term]
             if len(cache) > _MOST_CACHED_TERMS:
-                cache.pop(next(iter(cache)))
+                cache.pop(next(iter(cache)))  # the first that was looked up
             read += len(rows_by_term[term])
     return rows_by_term
 

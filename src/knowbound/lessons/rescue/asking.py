@@ -89,6 +89,7 @@ def as_event(pattern: str, path: str, glob: str, cwd: str) -> dict[str, Any]:
 
 RULE = "model"
 _MOST_PATHS, _MOST_SYMBOLS, _SYMBOLS_OF_FILE = 60, 60, 4  # names that are shown; definitions of one file
+_COMMON_WORD = 0.15  # of similarity, for each word that a path shares with what was looked for
 _MOST_COMPARED = 4_000  # paths that are compared by meaning, those with a common word first
 _QUERY_CHARACTERS = 400  # characters of a query
 _WHY_CHARACTERS = 100
@@ -122,23 +123,25 @@ def rescues_by_model(
     names = TreeNames(tree)
     roots = [EventRoots(str(event.get("cwd") or ""), tree.root, lambda path: path in names.folders) for event in events]
     misses = [missed_lookups(event, root) for event, root in zip(events, roots, strict=True)]
-    asked = [at for at, lookups in enumerate(misses) if lookups and not any(miss.is_check for miss in lookups)]
+    asked_numbers = [
+        number for number, lookups in enumerate(misses) if lookups and not any(miss.is_check for miss in lookups)
+    ]
     shown = [
         {
-            "miss": sendable("\n".join(map(_miss_line, misses[at]))),
-            "before": sendable(_before(events[at], sees)),
-            "tree": sendable("\n".join(_names_near(misses[at], names, tree))),
+            "miss": sendable("\n".join(map(_miss_line, misses[number]))),
+            "before": sendable(_before(events[number], sees)),
+            "tree": sendable("\n".join(_names_near(misses[number], names, tree))),
         }
-        for at in asked
+        for number in asked_numbers
     ]
     answers = asker.ask(load_prompt("rescue"), shown, ModelPlaces)
     rescues = [NOTHING] * len(events)
-    for at, answer in zip(asked, answers, strict=True):
+    for number, answer in zip(asked_numbers, answers, strict=True):
         if answer.value is None:
-            rescues[at] = NOTHING._replace(problem=answer.problem)
+            rescues[number] = NOTHING._replace(problem=answer.problem)
         else:
-            verified = _verified(answer.value.places, misses[at][0], names, tree)
-            rescues[at] = without_secrets(verified, texts_of(events[at]))
+            verified = _verified(answer.value.places, misses[number][0], names, tree)
+            rescues[number] = without_secrets(verified, texts_of(events[number]))
     return rescues
 
 
@@ -147,7 +150,7 @@ def is_reached(event: Mapping[str, Any], rescue: Rescue) -> bool:
     path, call = event.get("transcript_path"), event.get("tool_use_id")
     if not rescue.suggestions or not isinstance(path, str) or not path:
         return False
-    _records.cache_clear()
+    _records.cache_clear()  # the transcript has grown
     records = _records(path)[1]
     at = next((number for number, record in enumerate(records) if record.call_id == call), len(records))
     after = [record for record in records[at + 1 :] if record.ok and record.kind is not RecordKind.PROMPT]
@@ -175,10 +178,14 @@ def _before(event: Mapping[str, Any], sees: Callable[[str], bool]) -> str:
     if not isinstance(path, str) or not path or not isinstance(call, str):
         return ""
     agent, records = _records(path)
-    if not sees(agent):
+    if not sees(agent):  # the model may not see this agent's session
         return ""
-    at = next((number for number, record in enumerate(records) if record.call_id == call), len(records))
-    own = [record for record in records[:at] if at == len(records) or record.agent_id in ("", records[at].agent_id)]
+    call_at = next((number for number, record in enumerate(records) if record.call_id == call), len(records))
+    own = [
+        record
+        for record in records[:call_at]
+        if call_at == len(records) or record.agent_id in ("", records[call_at].agent_id)
+    ]
     prompt = next((record for record in reversed(own) if record.kind is RecordKind.PROMPT), None)
     shown = [record for record in own[-_RECORDS_BEFORE:] if record is not prompt]
     return "\n".join(_record_line(record) for record in ([prompt] if prompt else []) + shown)
@@ -218,7 +225,9 @@ def _names_near(misses: Sequence[MissedLookup], names: TreeNames, tree: KeptTree
     common = {path: len(words & set(name_words(path))) for path in names.paths}
     ranked = sorted(names.paths, key=lambda path: (-common[path], is_test(path), path))[:_MOST_COMPARED]
     vector = embed(" ".join(sorted(words)))
-    scores = {path: 0.15 * common[path] + similarity(embed(" ".join(name_words(path))), vector) for path in ranked}
+    scores = {
+        path: _COMMON_WORD * common[path] + similarity(embed(" ".join(name_words(path))), vector) for path in ranked
+    }
     paths = sorted(ranked, key=lambda path: (-scores[path], path))[:_MOST_PATHS]
     with_words = tree.files_with([[word] for word in sorted(words, key=lambda word: (-len(word), word))[:4]])
     paths = list(dict.fromkeys((*paths, *sorted(with_words)[: _MOST_PATHS // 3])))

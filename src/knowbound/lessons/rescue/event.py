@@ -45,7 +45,7 @@ class EventRoots:
     def relative(self, path: str) -> str | None:
         """The path from the root, "" for the root itself; None where it leads out of the tree."""
         path = self._posix(path.strip()).replace("\\ ", " ")
-        if path.startswith(("~", "$")):
+        if path.startswith(("~", "$")):  # home folders and variables
             return None
         if path.startswith("/") or _DRIVE.match(path):
             near = next((found for root in self._roots if (found := _below(path, root)) is not None), None)

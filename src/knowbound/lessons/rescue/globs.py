@@ -25,7 +25,7 @@ _ENDINGS = ((".yml", ".yaml"), (".yaml", ".yml"))
 
 def rescue_glob(miss: MissedLookup, names: TreeNames) -> Rescue | None:
     """Return the files or the folder that a glob meant which matched nothing."""
-    if miss.is_check:
+    if miss.is_check:  # nothing was expected
         return None
     for glob in miss.globs:
         if hits := _matching(glob, names):
@@ -39,7 +39,7 @@ def rescue_glob(miss: MissedLookup, names: TreeNames) -> Rescue | None:
 def _folder(miss: MissedLookup, glob: str, names: TreeNames) -> Rescue | None:
     """Suggest the folder that a glob matches in place of files, with some of its files; None if over two match."""
     folders = [folder for folder in names.folders if folder and expression(glob, True).fullmatch(folder)]
-    if not 1 <= len(folders) <= 2 or not names.has(folders[0]):
+    if not 1 <= len(folders) <= 2 or not names.has(folders[0]):  # gone by now
         return None
     inside = [path for path in names.paths if path.startswith(f"{folders[0]}/")][: MOST_PLACES - 1]
     places = [SuggestedPlace(path, None, "the folder that the glob matches") for path in (folders[0], *inside)]
@@ -70,7 +70,7 @@ def _matching(glob: str, names: TreeNames, *, ignore_case: bool = False) -> list
     """Return the files that a glob matches, of few only those that are still there."""
     wanted = expression(glob, ignore_case)
     hits = [path for path in names.paths if wanted.fullmatch(path)]
-    return [path for path in hits if names.has(path)] if len(hits) <= _MOST_CHECKED else hits
+    return [path for path in hits if names.has(path)] if len(hits) <= _MOST_CHECKED else hits  # too many to check
 
 
 def _rescue_with(miss: MissedLookup, hits: list[str], how: str, rule: str, *, is_ranked: bool = False) -> Rescue | None:

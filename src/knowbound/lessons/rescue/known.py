@@ -63,9 +63,9 @@ def _places(lesson: AcceptedLesson, miss: MissedLookup, key: str, names: TreeNam
         if not holds:
             return []
         found += places
-    base = key.removeprefix("base:")
+    file_name = key.removeprefix("base:")
     files = {check.path.rpartition("/")[2].lower() for check in lesson.checks if check.kind == "file"}
-    return found if base == key or base in files else []
+    return found if file_name == key or file_name in files else []  # known by file name: it must be about that file
 
 
 def checked(check: AcceptedCheck, tree: KeptTree) -> tuple[bool | None, list[SuggestedPlace]]:
@@ -188,7 +188,7 @@ def _rows(index: sqlite3.Connection, name: str) -> list[_Named]:
     spelled = re.compile(rf"(?<![\w./-]){re.escape(name)}(?![\w/-]|\.\w)")
     rows = [_Named(*row) for row in index.execute(_QUERY, (f'"{name.lower()}"',))]
     named = {row.sha: row for row in rows if spelled.search(row.content)}
-    return list(named.values()) if len(rows) < _MOST_ROWS else []
+    return list(named.values()) if len(rows) < _MOST_ROWS else []  # else too common
 
 
 def _from_items(name: str, rows: list[_Named], names: TreeNames) -> Rescue | None:

@@ -26,7 +26,7 @@ _LEAST_STEM = 4  # letters of a name that is looked for in other folders
 def rescue_path(miss: MissedLookup, names: TreeNames) -> Rescue | None:
     """Return the place that a path meant which is not there."""
     path = miss.query
-    if names.has(path):
+    if names.has(path):  # it is there by now
         return None
     beside = [] if miss.is_check else _other_ending(path, names)
     if beside:
@@ -35,6 +35,7 @@ def rescue_path(miss: MissedLookup, names: TreeNames) -> Rescue | None:
 
 
 def _rescue_with(path: str, places: list[SuggestedPlace], rule: str) -> Rescue | None:
+    """Return the sentence that names these places; None without places."""
     if not places:
         return None
     verb = "is" if len(places) == 1 else "are"
@@ -45,7 +46,7 @@ def _same_name(path: str, names: TreeNames, *, only_sure: bool) -> list[Suggeste
     """The same file name in another folder."""
     name = path.rpartition("/")[2]
     stem = stem_of(name)
-    if "." not in name.lstrip(".") and not names.named(name):
+    if "." not in name.lstrip(".") and not names.named(name):  # it names a folder
         return []
     same = [file for file in names.named(name) if file != path]
     is_generic = plain(stem) in _GENERIC or len(stem) < _LEAST_STEM
@@ -53,7 +54,7 @@ def _same_name(path: str, names: TreeNames, *, only_sure: bool) -> list[Suggeste
         parent = path.rpartition("/")[0].rpartition("/")[2].lower()
         is_known = parent and parent not in _GENERIC_FOLDERS
         same = [file for file in same if is_known and file.rpartition("/")[0].rpartition("/")[2].lower() == parent]
-    if only_sure and (len(same) != 1 or len(stem) < 2 * _LEAST_STEM):
+    if only_sure and (len(same) != 1 or len(stem) < 2 * _LEAST_STEM):  # a short name is there by chance
         return []
     return _nearest(same, path, f"the file{'s' if len(same) > 1 else ''} of that name")
 
@@ -74,7 +75,7 @@ def _other_ending(path: str, names: TreeNames) -> list[SuggestedPlace]:
     beside = [file for file in names.stemmed(stem_of(path)) if file.rpartition("/")[0] == folder]
     ending = ending_of(path).rpartition(".")[2]
     beside.sort(key=lambda file: (ending_of(file).count("."), not ending_of(file).endswith(ending[:2]), file))
-    if "." not in path.rpartition("/")[2] and len(beside) > 1:
+    if "." not in path.rpartition("/")[2] and len(beside) > 1:  # no ending was asked for
         beside = beside[:1] if len({ending_of(file).count(".") for file in beside[:2]}) > 1 else []
     return [SuggestedPlace(file, None, "beside it") for file in beside[:MOST_PLACES]]
 

@@ -46,14 +46,14 @@ def rescue_pattern(miss: MissedLookup, names: TreeNames, search: Searcher) -> Re
     meanings = _meanings(miss.query, miss.syntax)
     gone = [place for place in miss.where if not names.has(place)]
     where = tuple(place for place in miss.where if place not in gone)
-    if not gone or where:
+    if not gone or where:  # some searched place is there
         for meant in meanings:
             if said := _in_place(miss, meant, where, search):
                 return said
     if miss.is_check or not meanings:
         return None
     pattern = meanings[0].pattern
-    if gone and not where:
+    if gone and not where:  # no searched place is there
         return _moved(miss, pattern, gone[0], names, search)
     if _wanted_files(miss):
         return None
@@ -76,7 +76,7 @@ def _meanings(pattern: str, syntax: str) -> list[_Meaning]:
         found.append(_Meaning(pattern.replace("\\|", "|"), "`\\|` is a literal bar here", "with `|`"))
     if syntax == "basic" and re.search(r"(?<!\\)[|+?{(]", pattern):
         found.append(_Meaning(pattern, "`|`, `+`, `?` and braces are literal without `-E`", "with it"))
-    by_pattern = {meaning.pattern: meaning for meaning in reversed(found) if meaning.pattern}
+    by_pattern = {meaning.pattern: meaning for meaning in reversed(found) if meaning.pattern}  # of equals the first
     return [meaning for meaning in found if by_pattern.get(meaning.pattern) is meaning]
 
 
@@ -100,7 +100,7 @@ def _wanted_files(miss: MissedLookup) -> tuple[str, ...]:
 def _in_place(miss: MissedLookup, meant: _Meaning, where: tuple[str, ...], search: Searcher) -> Rescue | None:
     """Find the pattern as it was meant where it was searched, with the globs that an unknown file type means."""
     globs, reasons, thens = _wanted_files(miss), [meant.reason], [meant.then]
-    if miss.type and miss.type[:40] in miss.wrong:
+    if miss.type and miss.type[:40] in miss.wrong:  # `wrong` names the type: it is unknown
         typed = tuple(f"*.{name}" for name in re.split(r"[,|\s]+", miss.type) if name)
         globs += typed
         reasons.append(f"ripgrep has no file type {quoted(miss.type)}")
@@ -279,12 +279,12 @@ class Searcher:
             pattern, ignore_case = pattern[4:], True
         parts = [part for part in branches(pattern) if part]
         compiled = [expression for expression in (_compiled(part, ignore_case) for part in parts) if expression]
-        if not parts or len(compiled) < len(parts):
+        if not parts or len(compiled) < len(parts):  # a branch is left out
             return Matches((), is_complete=False)
         needed = [needed_parts(part) for part in parts]
         if all(needed):
             files = self.tree.files_with(needed)
-        elif within:
+        elif within:  # no word to look up: few files are read whole
             files = self.tree.paths
         else:
             return Matches((), is_complete=False)
@@ -310,12 +310,12 @@ class Searcher:
         text = self._text(path)
         if not text:
             return []
-        low = text.lower()
-        if len(low) != len(text):  # a letter that has another length in lower case
-            low = text
+        lower_text = text.lower()
+        if len(lower_text) != len(text):  # a letter that has another length in lower case
+            lower_text = text
         lines: dict[int, set[int]] = {}  # start of a line → branches that it has
         for number, (branch, parts) in enumerate(zip(compiled, needed, strict=True)):
-            for start, end in _lines_with(low, parts):
+            for start, end in _lines_with(lower_text, parts):
                 if branch.search(text[start : min(end, start + _LONGEST_LINE)]):
                     lines.setdefault(start, set()).add(number)
         found: list[Hit] = []

@@ -92,7 +92,7 @@ def _by_lesson(miss: MissedLookup, names: TreeNames, home: str) -> Rescue | None
     from knowbound.store.accepted_lessons import lessons_naming  # noqa: PLC0415
 
     keys = [] if miss.is_check else _lesson_keys(miss, names)
-    lessons = [lesson for lesson in lessons_naming(home, keys) if lesson.kind == "location"]
+    lessons = [lesson for lesson in lessons_naming(home, keys) if lesson.kind == "location"]  # a place answers a lookup
     if not lessons:
         return None
     from knowbound.lessons.rescue.known import rescue_by_lesson  # noqa: PLC0415
@@ -115,7 +115,7 @@ def _lesson_keys(miss: MissedLookup, names: TreeNames) -> list[str]:
 def _by_item(misses: list[MissedLookup], names: TreeNames, home: str) -> Rescue | None:
     """Return the sentence of the only item that says what or where the missed name is."""
     asked = [_item_names(miss) for miss in misses if not miss.is_check]
-    if len(asked) != 1 or not asked[0]:
+    if len(asked) != 1 or not asked[0]:  # several misses have no single name
         return None
     from knowbound.lessons.rescue.known import rescue_by_item  # noqa: PLC0415
 
@@ -155,10 +155,10 @@ def is_nowhere(miss: MissedLookup, names: TreeNames) -> bool:
     name = _missed_name(miss)
     if miss.is_check or len(name) < _LEAST_NAME or not name.isascii():
         return False
-    low = name.lower()
-    if any(low in path.lower() for path in names.paths) or names.tree.defined([plain(name)]):
+    lower_name = name.lower()
+    if any(lower_name in path.lower() for path in names.paths) or names.tree.defined([plain(name)]):
         return False
-    return not names.tree.files_with([[low]])
+    return not names.tree.files_with([[lower_name]])
 
 
 def absent(misses: list[MissedLookup], tree: KeptTree) -> Rescue:

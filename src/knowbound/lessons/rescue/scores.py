@@ -119,6 +119,7 @@ def score_rescues(home: Path) -> int:
 
 
 def _turns(transcript: str) -> list[TraceTurn]:
+    """Return the turns of a transcript; none if it cannot be read."""
     try:
         return list(turns_in(session_of(Path(transcript))))
     except (KnowboundError, OSError):
@@ -129,12 +130,12 @@ def judge(record: RescueRecord, turns: Iterable[TraceTurn], *, now: datetime | N
     """Report whether a rescue was used, and whether it was contradicted; None while that is open."""
     for turn in turns:
         calls = turn.calls
-        at = next((number for number, call in enumerate(calls) if call.id == record.call), None)
-        if at is None:
+        call_at = next((number for number, call in enumerate(calls) if call.id == record.call), None)
+        if call_at is None:  # another turn
             continue
         later = [call for step in turn.steps if step.time > record.late_at for call in step.calls]
-        next_calls = (later if record.late_at else calls[at + 1 :])[:NEXT_CALLS]
-        paths, missed_text = [path for path, _ in record.places], _text_of(calls[at])
+        next_calls = (later if record.late_at else calls[call_at + 1 :])[:NEXT_CALLS]
+        paths, missed_text = [path for path, _ in record.places], _text_of(calls[call_at])
         calls_there = [
             call
             for call in next_calls

@@ -63,7 +63,7 @@ def output_of(event: Mapping[str, Any]) -> tuple[str, int | None, bool]:
         code = response.get("exit_code", response.get("exitCode"))
         if not isinstance(code, int):
             code = 1 if response.get("returnCodeInterpretation") == "No matches found" else 0
-        return "\n".join(filter(None, texts)), code, bool(code > 1)
+        return "\n".join(filter(None, texts)), code, bool(code > 1)  # 1: nothing was found
     return (response if isinstance(response, str) else ""), None, False
 
 

@@ -30,7 +30,7 @@ def missed_lookup(
     if isinstance(error, str):
         is_miss = _NOT_THERE.search(error[:_ERROR_CHARACTERS]) is not None
     else:
-        is_miss = kind is not ToolKind.READ and _is_empty(event.get("tool_response"))
+        is_miss = kind is not ToolKind.READ and _is_empty(event.get("tool_response"))  # an empty file is no miss
     if not is_miss:
         return None
     read = _search if kind is ToolKind.SEARCH else _read_or_list

@@ -61,19 +61,19 @@ def draw_turns(
     return draw_from_both(contradicted, others, lambda id_: id_ in known, count, random.Random(seed))
 
 
-def to_label(turn: QualityTurn, weight: float, read: JudgedTurn | None = None) -> UnlabelledTurn:
+def to_label(turn: QualityTurn, weight: float, traced: JudgedTurn | None = None) -> UnlabelledTurn:
     """Return the turn without its verdicts and secrets, as much of it as a person reads.
 
-    It comes from its trace (`read`) if that still exists, else from the log.
+    It comes from its trace (`traced`) if that still exists, else from the log.
     """
     logged_calls = tuple(JudgedCall(call.name, {"query": call.input_excerpt}) for call in turn.tool_calls)
     shown = without_secrets(
         UnlabelledTurn(
             id=turn.id,
-            prompt=(read.prompt if read else "") or turn.user_prompt,
-            items=_items(turn, read),
-            response=(read.response if read else "") or turn.assistant_response,
-            tool_calls=(read.tool_calls if read else logged_calls)[-_LAST_CALLS:],
+            prompt=(traced.prompt if traced else "") or turn.user_prompt,
+            items=_items(turn, traced),
+            response=(traced.response if traced else "") or turn.assistant_response,
+            tool_calls=(traced.tool_calls if traced else logged_calls)[-_LAST_CALLS:],
             session=turn.session_id,
             weight=weight,
             judge=turn.judge,
@@ -91,9 +91,9 @@ def to_label(turn: QualityTurn, weight: float, read: JudgedTurn | None = None) -
     )
 
 
-def _items(turn: QualityTurn, read: JudgedTurn | None) -> tuple[JudgedItem, ...]:
+def _items(turn: QualityTurn, traced: JudgedTurn | None) -> tuple[JudgedItem, ...]:
     """Return the items of the metrics, each once, and whole if the trace has them."""
-    whole = {item.id: item for item in read.items} if read else {}
+    whole = {item.id: item for item in traced.items} if traced else {}
     found = {}
     for item in turn.injected_items:
         kept = JudgedItem(item.id, item.content_excerpt, is_whole=item.content_length <= len(item.content_excerpt))

@@ -69,7 +69,7 @@ def turn_material(turn: JudgedTurn, focus: Iterable[str] = (), tokens: int = TOK
     next_message = shortened(sendable(turn.next_message), int(tokens * _NEXT_SHARE))
     before = _listed(turn.read_before, int(tokens * _BEFORE_SHARE), names)
     left = tokens - sum(map(estimated_tokens, (prompt, shown, next_message, before)))
-    calls = _shown_calls(turn.tool_calls, names, left)
+    calls = _shown_calls(turn.tool_calls, names, left)  # all that the texts leave
     return TurnMaterial(prompt=prompt, tool_calls=calls, answer=shown, next_message=next_message, read_before=before)
 
 

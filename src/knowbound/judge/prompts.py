@@ -53,7 +53,7 @@ def input_hash(inputs: Mapping[str, str]) -> str:
     for name in sorted(inputs):
         for part in (name, inputs[name]):
             data = part.encode("utf-8", "surrogatepass")
-            digest.update(len(data).to_bytes(8, "big") + data)
+            digest.update(len(data).to_bytes(8, "big") + data)  # the length keeps the parts apart
     return digest.hexdigest()
 
 

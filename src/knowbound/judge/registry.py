@@ -47,12 +47,13 @@ def asker_for(
     if judge.provider is Provider.RULES or not is_within_policy(settings, name):
         return None
     options = JudgeOptions.of(settings)
-    if not judge.costs:
+    if not judge.costs:  # a recording
         return asker_of(judge, options)
     from knowbound.store.judges import CallCounter, ModelAnswers  # noqa: PLC0415
 
     is_agent, project = judge.provider is Provider.AGENT, str(settings.root)
-    answers = ModelAnswers(settings.home, settings.model_keep_days) if keep or is_agent else None
+    is_kept = keep or is_agent  # an agent answers later, in another process
+    answers = ModelAnswers(settings.home, settings.model_keep_days) if is_kept else None
     if is_agent:  # questions are queued for the agent of a session: no call is made
         from knowbound.judge.models.agent import AgentModel  # noqa: PLC0415
 

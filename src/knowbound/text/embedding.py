@@ -210,7 +210,7 @@ def _longest_pieces(table: _Table, word: str) -> list[int]:
     rows = []
     start = 0
     while start < len(word):
-        mark = "##" if start else ""
+        mark = "##" if start else ""  # how the table writes a piece inside a word
         for end in range(len(word), start, -1):
             row = table.find(mark + word[start:end])
             if row is not None:

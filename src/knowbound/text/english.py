@@ -53,7 +53,7 @@ def stem(word: str) -> str:
     if word.endswith(_NOUN_OF_VERB) and len(word) > 5:  # approval
         word = word[:-2]
     word = word.replace("our", "or") if len(word) > 4 else word  # colour, color
-    if len(word) > 3 and word.endswith("e"):
+    if len(word) > 3 and word.endswith("e"):  # approve, approving
         word = word[:-1]
     if len(word) > 3 and word[-1] == word[-2]:  # stopp(ed)
         word = word[:-1]
@@ -76,7 +76,7 @@ def _singular(word: str) -> str:
         return word[:-3] + "y"
     if word.endswith(("sses", "xes", "ches", "shes", "zzes")):
         return word[:-2]
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):  # class, status, basis
         return word[:-1]
     return word
 

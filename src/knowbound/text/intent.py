@@ -101,7 +101,7 @@ def evidence_needed(text: str, intent: Intent) -> tuple[Requirement, ...]:
     low = text[:_LONGEST].lower()
     if intent is Intent.STATUS and re.search(_CI, low) and not re.search(r"\bcommits?\b", low):
         return requirements_of(intent, (EvidenceClass.CI_WORKFLOW,))
-    if intent is Intent.EXPLAIN and re.search(_PROJECT, low):
+    if intent is Intent.EXPLAIN and re.search(_PROJECT, low):  # "what kind of project is this"
         return requirements_of(intent, (EvidenceClass.DISCOVERY,))
     if intent is not Intent.EXECUTE:
         return requirements_of(intent)

@@ -119,7 +119,7 @@ def _reader_of(runner: str, pattern: str, *, last: bool = False) -> _Reader:
 
     def read(text: str) -> Iterator[RunnerSummary]:
         found = list(re.finditer(pattern, text, re.M))
-        for match in found[-1:] if last else found:
+        for match in found[-1:] if last else found:  # it has the sum
             counts = {name: int(number or 0) for name, number in match.groupdict().items()}
             failed = counts.get("failed", 0) + counts.get("errors", 0)
             passed = counts["ran"] - failed if "ran" in counts else counts["passed"]

@@ -28,7 +28,7 @@ def canonical(word: str) -> str:
         word = word[:-3] + "y"
     elif word.endswith("es"):
         word = word[:-2]
-    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):  # class, status, basis
         word = word[:-1]
     return word[:-1] if word.endswith("e") and len(word) > 3 else word
 

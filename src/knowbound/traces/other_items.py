@@ -233,7 +233,8 @@ def _of_numbered_lines(text: str) -> Iterator[OtherItem]:
             if not header:
                 header = [cell.lower() for cell in cells]
             elif not all(set(cell) <= set("-: ") for cell in cells) and len(cells) == len(header) and "id" in header:
-                item = _item_of_fields(dict(zip(header, cells, strict=True)) | {"type": ""})
+                row = dict(zip(header, cells, strict=True)) | {"type": ""}  # the type of an entry is no origin
+                item = _item_of_fields(row)
                 if item is not None:
                     yield from [last] if last else []
                     last, has_detail = item, False

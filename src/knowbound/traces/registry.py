@@ -114,7 +114,7 @@ def default_folders(environ: Mapping[str, str], home: Path) -> list[Path]:
     folders = [home / folder for reader in BUILT_IN for folder in reader.folders]
     for variable, folder_in_it in _MOVED_BY:
         if environ.get(variable):
-            folders.insert(0, Path(environ[variable]) / folder_in_it)
+            folders.insert(0, Path(environ[variable]) / folder_in_it)  # the moved folder comes first
     return list(dict.fromkeys(folders))
 
 

@@ -37,7 +37,7 @@ def scan_for_secrets(files: Sequence[FoundFile], progress: Callable[[int, int], 
                 place = SecretPlace(file.path, line)
                 if place not in leaked.places[-1:]:  # twice in a line counts once
                     leaked.lines += 1
-                    leaked.places += [place][: _MOST_PLACES - len(leaked.places)]
+                    leaked.places += [place][: _MOST_PLACES - len(leaked.places)]  # none beyond the limit
                     seen_in.setdefault(secret, set()).add(file.path)
         done += file.size
         if progress is not None:

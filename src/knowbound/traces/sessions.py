@@ -179,22 +179,22 @@ def read_together(
     """Read each session that changed for a lens, once for all lenses; return what was read for each lens."""
     changed = [_changed(sessions, files, lens.rules, lens.states) for lens in lenses]
     wanted_by: dict[str, tuple[SessionFiles, list[int]]] = {}
-    for number, to_read in enumerate(changed):
-        taken_over = _taken_over(lenses[number], to_read)
+    for lens_number, to_read in enumerate(changed):
+        taken_over = _taken_over(lenses[lens_number], to_read)
         for session in to_read:
             if session.key not in taken_over:
-                wanted_by.setdefault(session.key, (session.files, []))[1].append(number)
+                wanted_by.setdefault(session.key, (session.files, []))[1].append(lens_number)
     by_key = [{session.key: session for session in to_read} for to_read in changed]
     work = [
-        (key, session, tuple((number, lenses[number].read) for number in wanted))
+        (key, session, tuple((lens_number, lenses[lens_number].read) for lens_number in wanted))
         for key, (session, wanted) in sorted(wanted_by.items(), key=lambda entry: -entry[1][0].size)  # largest first
     ]
     total, done, last = sum(session.size for _, session, _ in work), 0, time.monotonic()
     batch: list[list[tuple[SessionToRead, bytes]]] = [[] for _ in lenses]
     try:
         for key, size, found in _read_each(work, settings, total):
-            for number, encoded in found:
-                batch[number].append((by_key[number][key], encoded))
+            for lens_number, encoded in found:
+                batch[lens_number].append((by_key[lens_number][key], encoded))
             done += size
             if progress is not None:
                 progress(done, total)
@@ -396,7 +396,7 @@ def _work(
 ) -> None:
     """Run in a process of its own: do work until there is none. Never returns."""
     with suppress(BaseException):
-        for pipe in others:
+        for pipe in others:  # a pipe ends when nobody holds it
             os.close(pipe)
         Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
         with collecting_seldom(), open(answers, "wb") as out:

@@ -135,7 +135,7 @@ def decode(content: bytes) -> object:
     except (ValueError, RecursionError):
         pass
     content = content.strip()
-    is_open = content[:1] in (b"{", b"[") and content[-1:] not in (b"}", b"]")
+    is_open = content[:1] in (b"{", b"[") and content[-1:] not in (b"}", b"]")  # it has a beginning without its end
     if "truncated" in str(strict) or is_open:
         raise ValueError("truncated")
     try:
@@ -226,7 +226,7 @@ def _is_lines(head: bytes) -> bool:
 
 def _starts(head: bytes) -> Iterator[bytes]:
     """Yield the head, and the head without its first lines."""
-    rest = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    rest = head.lstrip(b"\xef\xbb\xbf \t\r\n")  # a byte order mark, space
     for _ in range(_FIRST_LINES):
         if rest[:1] in (b"{", b"["):
             yield rest

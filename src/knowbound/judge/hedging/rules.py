@@ -236,7 +236,7 @@ def _features_near(low: str, cue: Cue, announced: re.Match[str] | None) -> list[
     if kind in _ASKING:
         names.append(f"{group} of {subject}")  # who does not know decides: the agent, or a program that it describes
     if kind in _MIXED and word.isascii():
-        first, *_, last = [*word.split(), ""]
+        first, *_, last = [*word.split(), ""]  # a long phrase is named by its ends
         names.append(f"“{word}”" if len(word) < 14 else f"“{first} … {last or word.split()[-1]}”")
     for name, pattern in _BEFORE:
         if pattern.search(left):

@@ -73,7 +73,7 @@ class ClaudeModel:
             ran = run_program(command, _FIRST_LINE + question.text, seconds, empty, agent_environment() | _SWITCHES)
         events = list(_events(ran.out))
         result = next((event for event in reversed(events) if event.get("type") == "result"), None)
-        if result is None:
+        if result is None:  # it ended before it answered
             raise ended("claude", ran)
         if result.get("is_error"):
             raise _failure(events, result)

@@ -166,7 +166,8 @@ def _read_shell_call(
     """Return what a command line asked for, and how it ended by its output and status."""
     command, text = first_text(input_, COMMAND_KEYS), output or ""
     if outcome is None:
-        reading = read_result(command, text, exit_code, is_error if output is not None else None, purpose, folder)
+        known_error = None if output is None else is_error  # without a result nothing is known
+        reading = read_result(command, text, exit_code, known_error, purpose, folder)
     else:  # the command line is only read for its query
         reading = read_shell(command, split_exit_code(text)[1], None, None, purpose, folder)
         intent = reading.intent if outcome[0] in MISSES else LookupIntent.LOOKUP

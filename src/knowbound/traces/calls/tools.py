@@ -76,7 +76,7 @@ def kind_of(name: str) -> ToolKind:
         return ToolKind.SEARCH
     if _MCP_LIST.search(tool):
         return ToolKind.OTHER  # lists of a remote service are its state, not knowledge that is looked up by name
-    return ToolKind.READ if _MCP_READ.search(tool) and "file" in tool.lower() else ToolKind.OTHER
+    return ToolKind.READ if _MCP_READ.search(tool) and "file" in tool.lower() else ToolKind.OTHER  # else remote state
 
 
 def first_text(input_: dict[str, Any], keys: tuple[str, ...]) -> str:

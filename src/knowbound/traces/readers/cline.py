@@ -178,7 +178,7 @@ def _name_in_call(tool: str) -> str:
 
 
 def _elements(text: str, start: re.Pattern[str]) -> Iterator[tuple[str, str]]:
-    """Yield the elements that begin so, with what is in them; an element without an end is left out."""
+    """Yield the name and the inside of each element whose start matches; one without an end is left out."""
     at, unclosed = 0, set[str]()
     while len(unclosed) < _MOST_UNCLOSED and (opened := start.search(text, at)):
         at = opened.end()

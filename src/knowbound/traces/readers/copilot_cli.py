@@ -113,7 +113,7 @@ class _EventLog:
             yield Broken(cut(text_in(data, "message", "errorType") or kind, MAX_REASON), number)
         elif not agent_id:
             self.events_after_step += self._injected(kind, id_ or f"L{number}", data, time, number)
-            if not self.open_steps.get(""):
+            if not self.open_steps.get(""):  # no step of the main agent is open
                 yield from self._release()
 
     def _injected(self, kind: str, id_: str, data: dict[str, Any], time: str, number: int) -> Iterator[Event]:

@@ -133,7 +133,7 @@ def _records(path: Path, tally: Tally) -> Iterator[Start | _Record | Event]:
                 yield growing
                 yielded_ids.add(growing.id)
             if record.id in yielded_ids:
-                tally.duplicates += 1
+                tally.duplicates += 1  # a state that came too late
                 growing = None
             else:
                 growing = record
@@ -204,7 +204,7 @@ def _call(raw: dict[str, Any], id_: str, line: int) -> ToolCall:
     if status == "cancelled":
         refused = _REFUSED.search(output or "")
         outcome = (Outcome.REJECTED, "the user refused it") if refused else (Outcome.CANCELLED, "cancelled")
-    elif output is None and status == "success":
+    elif output is None and status == "success":  # it printed nothing
         output = ""
     elif output and kind_of(name) is ToolKind.SHELL:
         output, exit_code = shell_output(output)

@@ -132,7 +132,7 @@ def _request(part: dict[str, Any]) -> ToolRequest:
     elif tool == "tree":
         kind = ToolKind.LIST
     elif kind is ToolKind.OTHER and extension:
-        kind = kind_of(f"mcp__{name}")
+        kind = kind_of(f"mcp__{name}")  # an extension is an MCP server
     return ToolRequest(text_in(part, "id"), name, input_, kind)
 
 

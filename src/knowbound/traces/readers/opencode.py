@@ -181,7 +181,7 @@ def _events(
         yield event
         if isinstance(event, Step):
             for call in event.calls:
-                if (agent := agents.pop(call.agent_id, None)) and tables:
+                if (agent := agents.pop(call.agent_id, None)) and tables:  # files have no other session
                     yield from _events_of_agent(agent, sub_sessions, tables, 0)
     for agent in agents.values():  # no call of the session started them
         if tables:

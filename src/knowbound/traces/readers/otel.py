@@ -162,7 +162,7 @@ def _messages(span: GenAiSpan) -> tuple[list[Message], list[Message]]:
     """Return the input and output messages of a span, from any of the forms."""
     inputs: list[Any] = []
     outputs: list[Any] = []
-    numbered: dict[tuple[str, int], dict[str, Any]] = {}
+    numbered: dict[tuple[str, int], dict[str, Any]] = {}  # by side and number, of flattened attributes
     for key, value in span.attributes.items():
         if found := _NUMBERED.fullmatch(key):
             message = numbered.setdefault((found[1], int(found[2])), {})

@@ -196,7 +196,7 @@ def _call(action: _Action, id_: str) -> ToolCall:
         observation = ""
     outcome = TIMED_OUT if observation and _TIMEOUT.search(observation[-2000:]) else None
     own = _own_command(action.action)
-    if own is None:
+    if own is None:  # a shell command
         if observation and _NO_SUCH_FILE.fullmatch(observation.strip()):
             outcome = NO_PATH
         failed = True if observation and is_error_report(observation) else None
@@ -248,7 +248,7 @@ def _working_folder(steps: list[dict[str, Any]], history: list[dict[str, Any]]) 
     for step in steps[:1]:
         if folder := text_in(as_input(step.get("state")), "working_dir"):
             return folder
-    for message in history[:10]:
+    for message in history[:10]:  # the prompt line is in the first ones
         if found := _PROMPT_LINE.search(as_text(message.get("content"))[-_LONGEST_PROMPT_LINE:]):
             return found["folder"].strip()
     return ""

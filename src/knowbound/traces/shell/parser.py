@@ -339,7 +339,7 @@ def _unwrap(command: Command) -> Command:
     for _ in range(4):  # more wrappers are not stacked in practice
         words, name = command.words, command.program
         if name in ("docker", "podman", "kubectl") and len(words) > 1 and words[1].text == "exec":
-            words, name = words[1:], name + " exec"
+            words, name = words[1:], name + " exec"  # `docker exec`: two words name the wrapper
         if name not in _WRAPPERS or (name == "command" and len(words) > 1 and words[1].text in ("-v", "-V")):
             break
         inner_words = _inner_words(words[1:], *_WRAPPERS[name])

@@ -164,7 +164,7 @@ class LinePlan:
         return _Tail(search, counts, acts)
 
     def _add_lookup(self, lookup: Lookup) -> _Condition:
-        self.lookups.append(lookup)
+        self.lookups.append(lookup)  # its success is a condition; flipped: `[ ! -f x ]`
         return _Condition(
             len(self.lookups) - 1, lookup.parsed.is_inverted and lookup.parsed.program in ("test", "[", "[[")
         )

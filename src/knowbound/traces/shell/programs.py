@@ -134,7 +134,7 @@ def search(command: Command, words: list[str]) -> ParsedCommand:
         globs = [glob for glob in options.valued("g", "glob", "iglob") if not glob.startswith("!")]
         kind = ToolKind.SEARCH if globs else ToolKind.LIST
         return lookup(command, kind, " ".join(globs), operands)._replace(lists_paths=True)
-    if table == "ag" and options.has("g"):
+    if table == "ag" and options.has("g"):  # `ag -g x` lists files by name
         patterns = patterns or operands[:1]
     if not patterns and not options.has("f", "file") and operands:
         patterns, operands = operands[:1], operands[1:]

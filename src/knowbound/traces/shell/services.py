@@ -59,7 +59,7 @@ def describe_service(command: Command, words: list[str]) -> ParsedCommand:
             role = ProgramRole.ACT if is_act else _SHOW if is_local else _TEXT
         case "tar" | "unzip" | "zipinfo":
             is_listed = any(map(_ARCHIVE_LISTED.match, words[:2]))
-            is_listed |= name != "tar" and not {"-l", "-p", "-Z1"}.isdisjoint(words)
+            is_listed |= name != "tar" and not {"-l", "-p", "-Z1"}.isdisjoint(words)  # of unzip
             role = ProgramRole.KNOWLEDGE if is_listed else ProgramRole.ACT
         case "npx" | "bunx" | "jest" | "vitest" | "pytest":
             is_listed = not {"--listTests", "--list"}.isdisjoint(words)

@@ -111,7 +111,7 @@ class _StreamRun:
             self._message(kind, line, number)
         elif kind == "result":
             self._result(line, number)
-        elif kind != "system":
+        elif kind != "system":  # the types below are subtypes of it
             return
         elif subtype == "init":
             self.wants_prompt = self.wants_prompt or not self.is_open  # else it belongs to a turn that goes on

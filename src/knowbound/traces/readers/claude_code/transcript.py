@@ -80,7 +80,7 @@ class ClaudeCode:
             time = time or line.timestamp or ""
             if line.session_id and line.type in ("user", "assistant", "attachment", "system", "progress"):
                 agent = (line.agent_id or "") if line.is_sidechain else ""
-                return Identity(line.session_id, agent, time, "" if agent else line.uuid or "")
+                return Identity(line.session_id, agent, time, "" if agent else line.uuid or "")  # copied by forks
         if not has_session_key:
             return None
         match = re.search(rb'"sessionId":\s*"([^"]+)"', head)  # in any line of a head without a message

@@ -126,9 +126,9 @@ def result_of(item: Payload) -> CallOutput:
     output = item.get("output")
     failed = isinstance(output, dict) and output.get("success") is False
     text = as_text(output.get("content") if isinstance(output, dict) else output)
-    if printed := output_of(text):
+    if printed := output_of(text):  # of a script
         return printed
-    if text.startswith('{"output":'):
+    if text.startswith('{"output":'):  # a report in JSON
         outer = object_of(text)
         metadata = outer.get("metadata")
         if isinstance(metadata, dict):
@@ -299,7 +299,7 @@ _REQUEST = re.compile(r"^## My request(?: for Codex)?:[ \t]*$", re.MULTILINE)  #
 
 
 def own_words(text: str, line: int) -> tuple[str, list[Event]]:
-    """Return the user's own words in a text of the user's role, and the events of the rest."""
+    """Return the user's own words in a text of the user's role, and as events what the client wrote around them."""
     instructions = _INSTRUCTIONS.match(text)
     if instructions:
         own, _, project = f"\n{instructions['text']}".rpartition(_PROJECT_DOC)

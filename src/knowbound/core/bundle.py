@@ -45,7 +45,7 @@ def items_in(text: str) -> list[BundledItem]:
     """Return the items of a bundle in order; [] for any other text."""
     found: list[BundledItem] = []
     lines = text.lstrip().split("\n") if is_bundle(text) else []
-    is_open = False  # the previous line belongs to an item
+    is_open = False  # the previous line belongs to an item: an indented line continues it
     for line in lines:
         item = _ITEM.match(line)
         if item:

@@ -133,8 +133,9 @@ class Evidence(msgspec.Struct, frozen=True):
         """
         if not needed or not self.shows or self.shows is needed:
             return self.quality
-        part = Quality.MODERATE if needed is Shows.PASSES and self.exact_match_count else Quality.WEAK
-        return min(self.quality, part, key=lambda level: level.rank)
+        has_passing_part = needed is Shows.PASSES and self.exact_match_count > 0
+        most = Quality.MODERATE if has_passing_part else Quality.WEAK
+        return min(self.quality, most, key=lambda level: level.rank)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -228,6 +229,7 @@ def gaps_of(
 def _note_of_opposite(requirement: Requirement, entries: Iterable[Evidence]) -> str:
     """Return the note of a run with the opposite of the needed result (a failing build); "" if there is none."""
     of_class = [entry for entry in entries if entry.cls is requirement.cls and not entry.cites]
+    # The needed result lowers the quality of a run that shows the opposite, and of no other entry.
     notes = [entry.note for entry in of_class if entry.quality_for(requirement.shows) is not entry.quality]
     return notes[0] if notes else ""
 
@@ -269,13 +271,13 @@ def derive_confidence(
         Quality.WEAK: Confidence.LOW,
         Quality.NONE: Confidence.NONE,
     }[lowest]
-    if lowest is Quality.VERIFIED:
+    if lowest is Quality.VERIFIED:  # by entries that agree, which a verified entry cites
         agreed = next((entry.note for entry in entries if entry.cites and entry.note), "an authority says it")
         every = f"all {len(levels)} that were needed are" if len(levels) > 1 else "what was needed is"
         return confidence, f"Confidence is complete because {every} verified: {agreed}."
     # The kind of project says nothing about the subject of the question: it can limit the confidence, not explain it.
     explaining = [row for row in levels if row[1].cls is not _DISCOVERY] or levels
-    level, requirement, target = min(explaining, key=lambda row: row[0].rank)
+    level, requirement, target = min(explaining, key=lambda row: row[0].rank)  # the weakest, which limits the others
     about = f" for {target!r}" if target else ""
     if level is Quality.NONE:
         return confidence, f"Confidence is none because there is no {requirement.cls} evidence{about}."
@@ -292,8 +294,8 @@ def derive_confidence(
     agreed = next((entry.note for entry in entries if entry.cites and entry.note and entry.note not in because), "")
     more = "; ".join(filter(None, (covered, agreed)))
     project = "" if level is lowest else f"the kind of project is {_project_knowledge(lowest)}; "
-    said = f"because {project}{shown}"
-    return confidence, f"Confidence is {confidence} {said} ({more})." if more else f"Confidence is {confidence} {said}."
+    why = f"because {project}{shown}"
+    return confidence, f"Confidence is {confidence} {why} ({more})." if more else f"Confidence is {confidence} {why}."
 
 
 def _project_knowledge(discovery: Quality) -> str:

@@ -159,7 +159,7 @@ def content_sha(content: str) -> str:
 
 
 def is_version_of(noted: str, sha: str) -> bool:
-    """Report whether a hash from a log is the hash of this content. Logs keep its first digits, or ""."""
+    """Report whether a hash that a log noted is that of a content. Logs keep the first digits, or ""."""
     return bool(noted) and sha.startswith(noted)
 
 
@@ -188,10 +188,11 @@ def folded(content: str) -> str:
     for index, token in enumerate(raw_tokens):
         starts, ends = token.count(_CODE_START), token.count(_CODE_END)
         bare = token.replace(_CODE_START, "").replace(_CODE_END, "")
-        following = raw_tokens[index + 1].lstrip(_CODE_START + "(") if index + 1 < len(raw_tokens) else ""
+        is_last = index + 1 == len(raw_tokens)
+        following = "" if is_last else raw_tokens[index + 1].lstrip(_CODE_START + "(")
         tokens += _kept_parts(bare, tokens[-1] if tokens else "", following, is_code=is_code or starts > 0)
         is_code = is_code + starts > ends
-    return " ".join(tokens) or content
+    return " ".join(tokens) or content  # a text of nothing but ignorable signs is its own form
 
 
 def _without_line_starts(text: str) -> str:
@@ -202,7 +203,7 @@ def _without_line_starts(text: str) -> str:
     for line in text.split("\n"):
         mark = line.lstrip()[:3]
         if mark in _FENCES:
-            fence = "" if mark == fence else fence or mark
+            fence = "" if mark == fence else fence or mark  # inside ``` a ~~~ is text
         lines.append(line if fence else _LINE_START.sub("", line))
     return "\n".join(lines)
 
@@ -214,7 +215,7 @@ def _one_spelling(content: str) -> str:
         return text
     text = unicodedata.normalize("NFC", text).translate(_MARKS)
     text = unicodedata.normalize("NFC", "".join(map(_plain_character, _INVISIBLE.sub("", text))))
-    text = _EN_DASH.sub("-", text).replace("–", " – ")
+    text = _EN_DASH.sub("-", text).replace("–", " – ")  # 3–5 is a range, word–word are two words
     return _AT_IDEOGRAPH.sub(" ", text)
 
 
@@ -223,7 +224,7 @@ def _plain_character(character: str) -> str:
     if character.isascii():
         return character
     digit = unicodedata.decimal(character, None)
-    if digit is not None:
+    if digit is not None:  # a digit of another script
         return str(digit)
     if unicodedata.decomposition(character).startswith(_VALUE_CHANGING):
         return character
@@ -233,14 +234,15 @@ def _plain_character(character: str) -> str:
 def _kept_parts(token: str, before: str, following: str, *, is_code: bool) -> list[str]:
     """Return the kept parts of a token: nothing, the token, or the token and a significant mark."""
     core, mark = _without_marks(token)
-    if not any(map(str.isalnum, core)):
+    if not any(map(str.isalnum, core)):  # in code each sign counts
         return [token] if is_code and token else _mark_alone(token, before, following)
     if _is_plain_word(core) and not (is_code and core != core.lower()):  # in code, case distinguishes names
         core = core.lower()
     kept = [core]
+    is_between_digits = mark == "," and core[-1].isdigit() and following[:1].isdigit()  # "1, 2" is not "1 2"
     if mark == "?":
         kept.append("?")
-    elif mark and following and (core in _NEGATIONS or (mark == "," and core[-1].isdigit() and following[0].isdigit())):
+    elif mark and following and (core in _NEGATIONS or is_between_digits):  # "no, delete it"
         kept.append(",")
     return kept
 
@@ -253,7 +255,7 @@ def _without_marks(token: str) -> tuple[str, str]:
         if (last == ")" and core.count(")") > core.count("(")) or _is_possessive(core):
             core = rest
         elif last in ",;:" or _is_full_stop(core) or _is_exclamation(core):
-            core, mark = rest, mark or last
+            core, mark = rest, mark or last  # of several marks the last one is returned
         elif last == "?" and rest and not mark:
             core, mark = rest, "?"
         elif core[0] == "(" and (core.count("(") > core.count(")") or _is_wrapped(core)):
@@ -291,9 +293,9 @@ def _mark_alone(token: str, before: str, following: str) -> list[str]:
     if not token:
         return []
     if token in _DASHES and (not following or (before[-1:].isdigit() and following[:1].isdigit())):
-        return ["-"] if before else []
+        return ["-"] if before else []  # an argument for standard input, or a minus
     if token in _DASHES or token in _MARKS_DROPPED_ALONE:
-        return [","] if before in _NEGATIONS and following else []
+        return [","] if before in _NEGATIONS and following else []  # a pause: "no - delete it"
     return [token]
 
 

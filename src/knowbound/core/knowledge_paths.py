@@ -62,7 +62,7 @@ def is_knowledge(path: str, globs: tuple[str, ...] = ()) -> bool:
     is_document = path.lower().endswith(_KNOWLEDGE_ENDINGS)
     if not (is_document or globs):  # most paths end here
         return False
-    path = path.replace("\\", "/")
+    path = path.replace("\\", "/")  # of Windows
     return (is_document and _is_knowledge_document(path)) or bool(globs and _joined_globs(globs).match(path))
 
 
@@ -73,7 +73,7 @@ def _is_knowledge_document(path: str) -> bool:
         return True
     # Only folders below the folder of an agent count.
     agent_folder = next((index for index, folder in enumerate(folders) if folder in _AGENT_FOLDERS), len(folders))
-    is_document = name.endswith(_DOCUMENT_ENDINGS) and name not in _DOCUMENT_ENDINGS
+    is_document = name.endswith(_DOCUMENT_ENDINGS) and name not in _DOCUMENT_ENDINGS  # not the dotfile `.md`
     return is_document and not _KNOWLEDGE_FOLDERS.isdisjoint(folders[agent_folder + 1 :])
 
 
@@ -84,7 +84,7 @@ def is_loaded_by_client(path: str) -> bool:
 
 def relative_to(path: str, project: str) -> str:
     """Return the path relative to the project; a path outside is returned unchanged."""
-    if "\\" in project:
+    if "\\" in project:  # a trace of Windows; elsewhere a name may have a backslash
         path, project = path.replace("\\", "/"), project.replace("\\", "/")
     project = project.rstrip("/")
     if project and path.startswith(project + "/"):

@@ -22,7 +22,7 @@ class _LazyPattern:
     def __getattr__(self, name: str) -> Any:
         if self._compiled is None:
             self._compiled = re.compile(*self._pattern_and_flags)
-        method = self.__dict__[name] = getattr(self._compiled, name)
+        method = self.__dict__[name] = getattr(self._compiled, name)  # the next look-up does not come here
         return method
 
 

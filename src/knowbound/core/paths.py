@@ -106,7 +106,7 @@ _WORKTREE = lazy(r"^(?P<main>.+?)(?:/\.claude/worktrees|/\.?worktrees|[._-]{1,2}
 def extension(path: str) -> str:
     """Return the extension of a file name in lower case; "" for `Makefile` and `.env`."""
     name = path.rpartition("/")[2]
-    return name.rpartition(".")[2].lower() if "." in name.lstrip(".") else ""
+    return name.rpartition(".")[2].lower() if "." in name.lstrip(".") else ""  # a leading dot begins no extension
 
 
 def language_of(path: str) -> Language | None:
@@ -139,7 +139,7 @@ def is_changelog(path: str) -> bool:
 @lru_cache(maxsize=100_000)
 def source_rank(path: str) -> int:
     """Return the distance from source: 0 source, 1 built, 2 documentation, 3 test, 4 third-party or generated."""
-    if is_vendored(path) or _GENERATED.search(path):
+    if is_vendored(path) or _GENERATED.search(path):  # before tests: the tests of others are not the project's
         return 4
     if is_test(path):
         return 3
@@ -154,14 +154,14 @@ SOURCE_RANK_WORDS = ("", "built", "documentation", "a test", "vendored or genera
 
 def project_folder(folder: str) -> str:
     """Return the main folder of a project; worktrees are kept below it or beside it."""
-    folder = folder.replace("\\", "/").rstrip("/")
+    folder = folder.replace("\\", "/").rstrip("/")  # traces of Windows have backslashes
     found = _WORKTREE.match(folder)
     return found["main"] if found else folder
 
 
 def works_in(folder: str, roots: Iterable[str]) -> bool:
     """Report whether a session worked in or below one of these folders, or in one of their worktrees."""
-    main = project_folder(folder)
+    main = project_folder(folder)  # of a worktree, the project that it is of
     return any(main == root or main.startswith(root.rstrip("/") + "/") for root in roots)
 
 

@@ -36,8 +36,8 @@ def _add_values(first: Any, second: Any) -> Any:
     """Add two values; mappings are joined, and the values of equal keys added."""
     if not isinstance(first, dict):
         return first + second
-    both = first | second
-    return {key: first[key] + second[key] if key in first and key in second else both[key] for key in sorted(both)}
+    joined = first | second
+    return {key: first[key] + second[key] if key in first and key in second else joined[key] for key in sorted(joined)}
 
 
 class Metric(StrEnum):
@@ -233,7 +233,8 @@ class QualityScores(msgspec.Struct, frozen=True, omit_defaults=True):
         self, used: float, contradicted: float, gamma: float = GAMMA, *, last: str = "", sha: str = ""
     ) -> QualityScores:
         """Return the averages after one more judged injection. Another wording starts from 0."""
-        before = self if not sha or not self.sha or sha[:_SHA_DIGITS] == self.sha[:_SHA_DIGITS] else QualityScores()
+        is_same_wording = not sha or not self.sha or sha[:_SHA_DIGITS] == self.sha[:_SHA_DIGITS]  # "": taken as equal
+        before = self if is_same_wording else QualityScores()
         return QualityScores(
             usage=(1 - gamma) * before.usage + gamma * used,
             contradiction=(1 - gamma) * before.contradiction + gamma * contradicted,
@@ -260,8 +261,9 @@ class Spread(_Sums, frozen=True, omit_defaults=True):
     @classmethod
     def of_turn(cls, counts: Counts) -> Spread:
         """Return the sums of one turn."""
-        n, k = counts.judged, {str(metric): counts.of(metric) for metric in Metric}
-        kk, kn = {name: value * value for name, value in k.items()}, {name: value * n for name, value in k.items()}
+        n, k_by_metric = counts.judged, {str(metric): counts.of(metric) for metric in Metric}
+        kk = {name: k * k for name, k in k_by_metric.items()}
+        kn = {name: k * n for name, k in k_by_metric.items()}
         return cls(turns=1, nn=n * n, kk=kk, kn=kn)
 
 
@@ -272,7 +274,7 @@ class Durations(_Sums, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, ms: float) -> Durations:
-        """Return the duration of one run. Limits are a tenth apart: durations are right to a tenth."""
+        """Return the duration of one run, counted at the next limit. Limits are a tenth apart."""
         return cls({math.ceil(_LIMIT_RATIO ** math.ceil(math.log(max(1.0, ms), _LIMIT_RATIO))): 1})
 
     @property

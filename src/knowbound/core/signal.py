@@ -252,6 +252,5 @@ class Topic(msgspec.Struct, frozen=True):
     @property
     def effort(self) -> int:
         """Calls spent; without calls, an equivalent for signals that asked or gave up."""
-        return self.cost.calls or _CALLS_OF_WORDS * sum(
-            self.endings.get(ending, 0) for ending in (Ending.ASKED, Ending.GAVE_UP)
-        )
+        in_words = sum(self.endings.get(ending, 0) for ending in (Ending.ASKED, Ending.GAVE_UP))
+        return self.cost.calls or _CALLS_OF_WORDS * in_words

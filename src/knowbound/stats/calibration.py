@@ -117,7 +117,7 @@ def calibrate(pairs: Iterable[Pair], wanted: float = WANTED_KAPPA) -> Calibratio
     cells = Counter((pair.label, pair.verdict) for pair in pairs)
     heaviest = _heaviest(pairs)
     share = partial(_share, heaviest=heaviest)
-    called = [pair for pair in pairs if pair.verdict]
+    called_yes = [pair for pair in pairs if pair.verdict]
     kappa = _kappa_of(pairs, heaviest)
     prevalence = share(pairs, lambda pair: pair.label)
     said = share(pairs, lambda pair: bool(pair.verdict))
@@ -130,7 +130,7 @@ def calibrate(pairs: Iterable[Pair], wanted: float = WANTED_KAPPA) -> Calibratio
         agreement=share(pairs, lambda pair: pair.label == pair.verdict),
         sensitivity=share([pair for pair in pairs if pair.label], lambda pair: bool(pair.verdict)),
         specificity=share([pair for pair in pairs if not pair.label], lambda pair: not pair.verdict),
-        precision=_share(called, lambda pair: pair.label, _heaviest(called)),  # all of these were called yes
+        precision=_share(called_yes, lambda pair: pair.label, _heaviest(called_yes)),  # of texts called yes
         prevalence=prevalence,
         said=said,
         kappa=kappa,
@@ -160,7 +160,7 @@ def corrected(observed: Rate, found: Calibration) -> Estimate:
     value = rogan_gladen(observed.value, sensitivity.value, specificity.value)
     if value is None:
         return Estimate()
-    draw = random.Random(repr((observed, sensitivity, specificity)))
+    draw = random.Random(repr((observed, sensitivity, specificity)))  # the same figures give the same interval
     shares = [(observed.value, observed.n / observed.design)]
     shares += [(sensitivity.value, sensitivity.effective), (specificity.value, specificity.effective)]
     betas = [(share * n + _PRIOR, (1 - share) * n + _PRIOR) for share, n in shares]
@@ -193,7 +193,7 @@ def _kappa_of(pairs: Sequence[Pair], heaviest: float) -> Estimate:
     for pair in pairs:
         weights[pair.label, bool(pair.verdict)] += pair.weight
     total = sum(weights.values())
-    a, b, c, d = cells = [weights[cell] / total if total else 0.0 for cell in order]
+    a, b, c, d = cells = [weights[cell] / total if total else 0.0 for cell in order]  # shares; b: a missed yes
     value = cohen_kappa(a, b, c, d)
     if value is None:
         return Estimate()
@@ -215,8 +215,9 @@ def _design(pairs: Sequence[Pair], moves: Sequence[float], heaviest: float) -> f
 
     It is the variance between sessions over that of independent labels. If all labels agree, the variance is unknown:
     then a session counts as a single label, and the next label as the heaviest, the conservative bound.
+    `moves` has for each pair the change of the figure by one more label like it.
     """
-    names = [pair.session or f"\0{at}" for at, pair in enumerate(pairs)]
+    names = [pair.session or f"\0{at}" for at, pair in enumerate(pairs)]  # without a session, one of its own
     sessions = Counter(names)
     if len(sessions) == len(pairs) and {pair.weight for pair in pairs} == {heaviest}:
         return 1.0
@@ -226,12 +227,12 @@ def _design(pairs: Sequence[Pair], moves: Sequence[float], heaviest: float) -> f
     for name, pair, move in zip(names, pairs, moves, strict=True):
         sums[name] += pair.weight * move
         weights[name] += pair.weight
-    alone = sum(pair.weight * move * move for pair, move in zip(pairs, moves, strict=True)) / total / len(pairs)
-    if alone < 1e-12 or len(sessions) == 1:
+    independent = sum(pair.weight * move * move for pair, move in zip(pairs, moves, strict=True)) / total / len(pairs)
+    if independent < 1e-12 or len(sessions) == 1:  # 0 but for rounding: all labels agree
         effective = total * total / sum(weight * weight for weight in weights.values())
         return max(1.0, len(pairs) / min(effective, total / heaviest))
     between = sum(shift * shift for shift in sums.values()) * len(sums) / (len(sums) - 1) / total / total
-    return min(max(1.0, between / alone), float(len(pairs)))
+    return min(max(1.0, between / independent), float(len(pairs)))
 
 
 def _heaviest(pairs: Sequence[Pair]) -> float:
@@ -278,14 +279,14 @@ def _decided(kappa: Estimate, wanted: float, n: int) -> Decision:
     """Decide by the interval of κ: all of it above or below the wanted κ, or underpowered."""
     if kappa.value is None or kappa.low is None or kappa.high is None:
         return Decision(Trust.UNDERPOWERED, "κ cannot be known from these labels")
-    between = f"κ is {kappa}"
+    shown = f"κ is {kappa}"
     if kappa.low >= wanted:
-        return Decision(Trust.GOOD, f"{between}, at least {wanted:g} was wanted")
+        return Decision(Trust.GOOD, f"{shown}, at least {wanted:g} was wanted")
     if kappa.high < wanted:
-        return Decision(Trust.BAD, f"{between}, below the {wanted:g} that was wanted")
+        return Decision(Trust.BAD, f"{shown}, below the {wanted:g} that was wanted")
     more = more_labels(kappa.value, kappa.low, kappa.high, wanted, n)
     missing = f"about {more:,} more labels would" if more else "no number of labels that anyone gives would"
-    return Decision(Trust.UNDERPOWERED, f"{between}: {n} labels do not distinguish it from {wanted:g}; {missing}", more)
+    return Decision(Trust.UNDERPOWERED, f"{shown}: {n} labels do not distinguish it from {wanted:g}; {missing}", more)
 
 
 def more_labels(value: float, low: float, high: float, wanted: float, n: int) -> int | None:
@@ -333,7 +334,7 @@ def calibrate_scores(
     kappas = [drawn_kappa for cells in drawn if (drawn_kappa := quadratic_kappa(cells)) is not None]
     differences = [drawn_difference for cells in drawn if (drawn_difference := mean_difference(cells)) is not None]
     kappa = Estimate() if value is None else _between(value, kappas)
-    none = None if n else Decision(Trust.UNDERPOWERED, "the judge gave no score for any label")
+    no_scores = None if n else Decision(Trust.UNDERPOWERED, "the judge gave no score for any label")
     return ScoreCalibration(
         table=tuple(tuple(row) for row in table),
         failed=Rate(len(asked) - n, len(asked)),
@@ -341,7 +342,7 @@ def calibrate_scores(
         kappa=kappa,
         difference=Estimate() if difference is None else _between(difference, differences),
         wanted=wanted,
-        decision=none or _decided(kappa, wanted, n),
+        decision=no_scores or _decided(kappa, wanted, n),
         length_bias=length_bias(asked, lengths) if lengths else Estimate(),
     )
 
@@ -353,6 +354,7 @@ def length_bias(pairs: Sequence[tuple[int, int | None]], lengths: Sequence[int])
     """
     scored = [(size, score - label) for (label, score), size in zip(pairs, lengths, strict=True) if score is not None]
     middle = median([size for size, _ in scored]) if scored else 0
+    # Of both halves: the points that the judge gave beyond the label.
     short, long = ([excess for size, excess in scored if (size > middle) is is_long] for is_long in (False, True))
     if min(len(short), len(long)) < _FEWEST_OF_A_HALF:
         return Estimate()
@@ -378,5 +380,6 @@ def mean_difference(table: Sequence[Sequence[float]]) -> float | None:
 
 
 def _grid(cells: Sequence[float]) -> list[Sequence[float]]:
+    """Return the table of these cells, row by row."""
     size = len(_SCORES)
     return [cells[at : at + size] for at in range(0, size * size, size)]

@@ -114,7 +114,7 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
     """Compare two evaluations of a test set."""
     _refuse_different_test_sets(before, after)
     rows = sample_changes(before, after)
-    injected = complete_runs(after.runs if after.inject else before.runs if before.inject else [])
+    injected = complete_runs(after.runs if after.inject else before.runs if before.inject else [])  # on one side
     return Comparison(
         before=before,
         after=after,
@@ -122,7 +122,7 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
         answered=answered_pairs(before, after),
         pairs=pairs_of(before, after),
         composite=mean_difference(before, after, lambda run: run.grade.composite),
-        usd=mean_difference(before, after, lambda run: None if run.cached else run.usd),
+        usd=mean_difference(before, after, lambda run: None if run.cached else run.usd),  # a cached run was paid before
         tokens=mean_difference(before, after, _tokens),
         steps=mean_difference(before, after, lambda run: float(run.steps)),
         seconds=mean_difference(before, after, lambda run: None if run.cached else run.seconds),
@@ -143,6 +143,7 @@ def sample_changes(before: Evaluation, after: Evaluation, kind: RateKind = RateK
 
 
 def _refuse_different_test_sets(before: EvaluationHead, after: EvaluationHead) -> None:
+    """Raise InputError unless both evaluations ran the same test set."""
     if before.origin is not after.origin:
         why = "Samples that people wrote and questions made from the knowledge base are never mixed."
     elif before.sha256 != after.sha256:
@@ -169,7 +170,7 @@ def find_evaluation(heads: Sequence[EvaluationHead], name: str) -> EvaluationHea
     if name == "latest":
         return latest
     if name == "previous":
-        key = (latest.sha256, latest.origin, latest.inject)
+        key = (latest.sha256, latest.origin, latest.inject)  # with and without injection are two variants
         alike = [head for head in written[:-1] if (head.sha256, head.origin, head.inject) == key]
         if not alike:
             raise InputError(
@@ -203,7 +204,7 @@ def _sample_change(
     passing = [name for name in passed_before if passed_before[name] is False and passed_after.get(name)]
     change, why = Change.UNKNOWN, _incomplete_words(before, after)
     if done_before and done_after:
-        rise = (sample_weight(done_after, kind) > 0) - (sample_weight(done_before, kind) > 0)
+        rise = (sample_weight(done_after, kind) > 0) - (sample_weight(done_before, kind) > 0)  # 1: a new gap, -1: gone
         change, why = Change.FIXED if passing or rise < 0 else Change.SAME, ""
         if failing or rise > 0:
             change = Change.BROKEN
@@ -211,6 +212,7 @@ def _sample_change(
 
 
 def _sample_side(runs: Sequence[SampleRun]) -> SampleSide:
+    """Sum the complete runs of a sample up."""
     types = {signal.type for run in runs for signal in run.signals}
     return SampleSide(
         gap=Rate(sum(run.has_gap for run in runs), len(runs)),
@@ -280,6 +282,7 @@ def answers(run: SampleRun) -> bool:
 
 def changed_pairs(before: Evaluation, after: Evaluation, rows: Iterable[SampleChange]) -> Pairs:
     """Return the pairs by the change of each sample as a whole: broken, fixed, or the same."""
+    # As pairs (gap before, gap after); a sample that is the same counts as one without a gap on either side.
     states = {Change.BROKEN: (False, True), Change.FIXED: (True, False), Change.SAME: (False, False)}
     pairs = {row.sample: states[row.change] for row in rows if row.change in states}
     return count_pairs(_clustered(before, after, pairs))
@@ -294,7 +297,7 @@ def mean_difference(before: Evaluation, after: Evaluation, value: Callable[[Samp
 
 def _clustered(before: Evaluation, after: Evaluation, values: Mapping[str, _Value]) -> list[list[_Value]]:
     """Group values of samples by cluster: samples that are connected by common sessions on either side."""
-    leader: dict[str, str] = {}
+    leader: dict[str, str] = {}  # sample → the next one on the way to the leader of its cluster; a leader leads itself
 
     def lead(name: str) -> str:
         while leader.setdefault(name, name) != name:

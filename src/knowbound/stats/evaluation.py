@@ -178,7 +178,8 @@ def sample_weight(runs: Sequence[SampleRun], kind: RateKind = RateKind.RAW, *, i
 
     So a sample has a gap if at least half of its runs have one, and a rate counts samples, not runs.
     """
-    return sorted((run.weight(kind, is_certain=is_certain) for run in runs), reverse=True)[(len(runs) - 1) // 2]
+    heaviest_first = sorted((run.weight(kind, is_certain=is_certain) for run in runs), reverse=True)
+    return heaviest_first[(len(runs) - 1) // 2]
 
 
 def sample_rate(
@@ -187,7 +188,7 @@ def sample_rate(
     """Return the share of samples with a gap, of those with a complete run; a session is one cluster."""
     clusters: dict[str, Rate] = {}
     for runs in samples.values():
-        name = runs[0].cluster
+        name = runs[0].cluster  # the same for all runs of a sample
         clusters[name] = clusters.get(name, Rate()) + Rate(int(sample_weight(runs, kind, is_certain=is_certain) > 0), 1)
     return clustered(clusters.values())
 

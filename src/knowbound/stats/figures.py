@@ -99,10 +99,12 @@ class GapFigures(msgspec.Struct, frozen=True):
         return self._band(self.open_weighted_most if self.open_weighted_most.n else self.open_weighted)
 
     def _band(self, weighted: Weighted) -> Band | None:
+        """Return the band of a rate; None if nothing was counted, or if unseen samples could change it."""
         if weighted.value is None:
             return None
         seen = band_of(weighted.value)
-        return seen if seen is band_of(weighted.value + self.unseen / weighted.n) else None
+        highest = band_of(weighted.value + self.unseen / weighted.n)  # if each unseen sample had a hard gap
+        return seen if seen is highest else None
 
     @property
     def confidence(self) -> SampleConfidence:
@@ -120,7 +122,7 @@ class GapFigures(msgspec.Struct, frozen=True):
     def rests_on_hard_evidence(self) -> bool | None:
         """Report whether the soft share is below 10%: mostly hard evidence (specification 1)."""
         share = self.soft_share
-        return None if share is None else share < SOFT_SHARE_LIMIT - 1e-12
+        return None if share is None else share < SOFT_SHARE_LIMIT - 1e-12  # against the rounding of the difference
 
 
 class Marking(msgspec.Struct, frozen=True):

@@ -122,13 +122,14 @@ def calibrate_floor(trials: Sequence[Trial], wanted: FloorTarget, floor: float, 
 
 
 def curve_floors(*around: float) -> list[float]:
-    """Return the floors of a curve: the given ones and a dozen around them."""
+    """Return the floors of a curve: the given ones, and floors from six steps below to six steps above them."""
     low, high = min(around), max(around)
     steps = [round(low + _CURVE_STEP * step, 2) for step in range(-6, 7 + round((high - low) / _CURVE_STEP))]
     return sorted({*around, *(floor for floor in steps if 0 < floor < 1)})
 
 
 def _case(trial: Trial, setting: FloorPoint) -> WrongPrompt | None:
+    """Return a prompt with a wrong result at a setting; None for a right one."""
     ids = trial.injecting(setting.floor, setting.most_items)
     off_topic = tuple(id_ for id_ in ids if id_ not in trial.right and id_ not in trial.on_topic)
     missed = () if not trial.right.isdisjoint(ids) else tuple(sorted(trial.right))
@@ -181,7 +182,7 @@ def held_out_rates(trials: Sequence[Trial], wanted: FloorTarget, numbers: Sequen
     A floor always looks better on the prompts that it was chosen on. None if four fifths do not yield a floor.
     """
     injected: list[tuple[Trial, Sequence[str]]] = []
-    floor, most = 0.0, 0
+    floor, most = 0.0, 0  # at the end those of the last fold: the rates are of several floors
     for fold in range(_FOLDS):
         chosen = recommended_floor([trial for trial in trials if _fold(trial) != fold], wanted, numbers)
         if chosen is None:
@@ -192,6 +193,7 @@ def held_out_rates(trials: Sequence[Trial], wanted: FloorTarget, numbers: Sequen
 
 
 def _fold(trial: Trial) -> int:
+    """Return the part of the prompts that a prompt is in: by its name, so that other prompts do not move it."""
     return zlib.crc32(trial.name.encode("utf-8", "surrogatepass")) % _FOLDS
 
 
@@ -202,6 +204,7 @@ def missing_prompts(trials: Sequence[Trial], wanted: FloorTarget) -> tuple[int, 
     """
     needing = sum(bool(trial.right) for trial in trials)
     left_alone = len(trials) - needing
+    # 1e-9: against the rounding of the quotient.
     least_left_alone = math.ceil(1 / (1 - wanted.left_alone) - 1e-9) if wanted.left_alone < 1 else FEWEST_PROMPTS
     return max(0, FEWEST_PROMPTS - needing), max(0, min(least_left_alone, _MOST_LABELS) - left_alone)
 

@@ -101,7 +101,7 @@ def max_gap_rate(limit: Fraction, gap: Rate, kind: RateKind = RateKind.RAW, unse
     def settles(n: int) -> bool:
         return _is_outside(*wilson(gap.k / gap.n, n / gap.design), limit, share > limit)
 
-    more = None if share == limit else more_needed(gap.n, settles)
+    more = None if share == limit else more_needed(gap.n, settles)  # at the limit itself, no number settles it
     words = f"{_NAMES[kind]} {gap} is {above} {float(limit):g}"
     settled = settles(gap.n)
     result = GateResult(MAX_GAP_RATE, float(limit), gap, outcome, words, kind, settled=settled, more=more)
@@ -154,8 +154,9 @@ def gap_rate_regression(
             rise, pairs = changed.rise, changed
     failed = rise > delta
 
-    def settles(by: float) -> bool:
-        grown = _grown(before, now, pairs, by)
+    def settles(times: float) -> bool:
+        """Report whether so many times the samples, with the same shares, would settle the decision."""
+        grown = _grown(before, now, pairs, times)
         return _is_outside(grown.low, grown.high, delta, failed)
 
     count = pairs.n if pairs is not None and pairs.n else now.n
@@ -179,15 +180,15 @@ def _compared(rise: Fraction, delta: Fraction) -> str:
     return f"{'more' if rise > delta else 'not more'} than {float(delta):g}"
 
 
-def _grown(before: Rate, now: Rate, pairs: Pairs | None, by: float = 1.0) -> Difference:
-    """Return the difference that `by` times as many counts with the same shares would have."""
+def _grown(before: Rate, now: Rate, pairs: Pairs | None, times: float = 1.0) -> Difference:
+    """Return the difference, with the interval that so many times the counts with the same shares would have."""
     if pairs is not None and pairs.n:
         # A smaller design effect has the same effect on the interval as more pairs.
-        difference = msgspec.structs.replace(pairs, design=pairs.design / by).difference
+        difference = msgspec.structs.replace(pairs, design=pairs.design / times).difference
     else:
-        scaled_old, scaled_now = (Rate(round(rate.k * by), round(rate.n * by), rate.design) for rate in (before, now))
-        difference = unpaired_difference(scaled_old, scaled_now)
-    assert difference is not None
+        old, new = (Rate(round(rate.k * times), round(rate.n * times), rate.design) for rate in (before, now))
+        difference = unpaired_difference(old, new)
+    assert difference is not None  # both sides were counted
     return difference
 
 
@@ -203,7 +204,8 @@ def _uncounted(name: str, limit: Fraction, gap: Rate, kind: RateKind) -> GateRes
 
 def _with_sentence(gate: GateResult, unseen: int) -> GateResult:
     """Return a gate with its whole sentence. The hidden calls of `unseen` samples could turn a pass into a failure."""
-    settled, more, unseen = gate.settled, gate.more, 0 if gate.failed else unseen
+    settled, more = gate.settled, gate.more
+    unseen = 0 if gate.failed else unseen  # a failure stays one
     if unseen == gate.rate.n:
         words = "No tool call of any sample left a trace: failed searches were not measured. Nothing is decided."
         undecided = msgspec.structs.replace(gate, outcome=GateOutcome.UNDECIDED, settled=None, more=None)

@@ -87,7 +87,7 @@ def gate(found: Calibration, turns: int) -> MetricGate:
         return MetricGate(GateState.FALLBACK, GateReason.BELOW)
     if min(found.prevalence.k, found.prevalence.n - found.prevalence.k) < FEWEST_OF_AN_ANSWER:
         return MetricGate(GateState.UNDERPOWERED, GateReason.ONE_SIDED)
-    if found.said.k in (0, found.said.n):
+    if found.said.k in (0, found.said.n):  # always yes, or always no
         return MetricGate(GateState.FALLBACK, GateReason.ONE_ANSWER)
     if not found.true_yes or not found.true_no or (found.kappa.value or 0.0) <= 0:
         return MetricGate(GateState.FALLBACK, GateReason.NOT_BEYOND_CHANCE)
@@ -98,13 +98,13 @@ def with_fallback(first: MetricGate, second: MetricGate | None) -> MetricGate:
     """Return the gate after the larger model judged the same turns; `second` is None without a larger model."""
     if first.state is not GateState.FALLBACK:
         return first
-    if second is None:
+    if second is None:  # no larger model: the prompt needs work
         return msgspec.structs.replace(first, state=GateState.HALTED)
     if second.state is GateState.PASSED:
         state = GateState.FALLBACK
     elif second.state in (GateState.UNDERPOWERED, GateState.UNMEASURED, GateState.KILLED):
         state = second.state
-    else:
+    else:  # it is below the limit as well
         state = GateState.HALTED
     return msgspec.structs.replace(first, state=state, more=second.more, fallback=second.state)
 

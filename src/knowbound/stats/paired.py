@@ -69,7 +69,7 @@ class Pairs(msgspec.Struct, frozen=True):
         if not self.n:
             return None
         cells = (self.both, self.fixed, self.broken, self.neither)
-        low, high = newcombe(*(cell / self.design for cell in cells))
+        low, high = newcombe(*(cell / self.design for cell in cells))  # as many pairs as have the same information
         return Difference((self.broken - self.fixed) / self.n, low, high, paired=True)
 
     @property
@@ -95,16 +95,16 @@ class Pairs(msgspec.Struct, frozen=True):
         """Smallest difference of the rates that so many pairs show in 4 of 5 cases; None: not even the largest."""
         changed = (self.fixed + self.broken) / self.n if self.n else 0.0
         shares = (step / 100 for step in range(1, 101))
-        return next(
-            (share for share in shares if pairs_needed(max(changed, share), share) * self.design <= self.n), None
-        )
+        # At least as many pairs change as differ in the end.
+        needed = ((share, pairs_needed(max(changed, share), share) * self.design) for share in shares)
+        return next((share for share, pairs in needed if pairs <= self.n), None)
 
 
 def count_pairs(clusters: Iterable[Sequence[tuple[bool, bool]]]) -> Pairs:
     """Count the pairs (gap before, gap after) of every cluster."""
     parts = [part for part in clusters if part]
     cells = Counter(pair for part in parts for pair in part)
-    sums = [(sum(after - before for before, after in part), len(part)) for part in parts]
+    sums = [(sum(after - before for before, after in part), len(part)) for part in parts]  # broken − fixed, and size
     n, discordant = cells.total(), cells[True, False] + cells[False, True]
     mean = sum(shift for shift, _ in sums) / n if n else 0.0
     squares = sum((shift - mean * size) ** 2 for shift, size in sums)
@@ -115,7 +115,7 @@ def count_pairs(clusters: Iterable[Sequence[tuple[bool, bool]]]) -> Pairs:
         neither=cells[False, False],
         clusters=len(parts),
         shifts=tuple(shift for shift, _ in sums if shift),
-        design=design_effect(squares, discordant - n * mean * mean, len(parts), n),
+        design=design_effect(squares, alone=discordant - n * mean * mean, clusters=len(parts), n=n),
     )
 
 
@@ -193,7 +193,7 @@ def more_needed(n: int, settles: Callable[[int], bool], most: int = _MOST) -> in
         return None
     if settles(n):
         return 0
-    low, high = n, 2 * n
+    low, high = n, 2 * n  # doubled until it settles, then halved
     while not settles(high):
         if high >= most:
             return None

@@ -101,7 +101,7 @@ class MetricStatus(msgspec.Struct, frozen=True):
     def state(self) -> TargetState:
         """Position relative to the target; met or missed only if open corrections cannot change it."""
         state = state_of(self.now, self.target)
-        if state is TargetState.MISSED and self.pending:
+        if state is TargetState.MISSED and self.pending:  # they can only raise the rate
             state = state_of(Rate(self.now.k + self.pending, self.now.n, self.now.design), self.target)
             return state if state is TargetState.MISSED else TargetState.UNDECIDED
         return state
@@ -125,7 +125,8 @@ class MetricStatus(msgspec.Struct, frozen=True):
             return TrendDirection.UNKNOWN
         if difference.low <= 0 <= difference.high:
             return TrendDirection.SAME
-        return TrendDirection.BETTER if (difference.low > 0) != self.target.is_ceiling else TrendDirection.WORSE
+        has_risen = difference.low > 0
+        return TrendDirection.BETTER if has_risen != self.target.is_ceiling else TrendDirection.WORSE
 
 
 class WindowRates(msgspec.Struct, frozen=True):
@@ -153,6 +154,7 @@ def item_rate(counts: Counts, spread: Spread, metric: Metric) -> Rate:
     """Return the share of positive verdicts, with the design effect of turns."""
     k, n = counts.of(metric), counts.judged
     share = k / n if n else 0.0
+    # Σ (k − share·n)² over the turns, multiplied out.
     squares = spread.kk.get(metric, 0) - 2 * share * spread.kn.get(metric, 0) + share * share * spread.nn
     return clustered_rate(k, n, spread.turns, max(0.0, squares))
 
@@ -314,12 +316,12 @@ def _outcome_interval(
     sums: dict[str, list[float]] = {}  # session → sum and number of the injected side, then of the one held out
     for turn in turns:
         session_sums = sums.setdefault(turn.session, [0.0, 0, 0.0, 0])
-        at = 2 * turn.is_held_out
+        at = 2 * turn.is_held_out  # where the sums of its side begin
         session_sums[at] += turn.outcomes[outcome]
         session_sums[at + 1] += 1
     if len(sums) < 2:
         return None, None
-    draw = random.Random(f"{outcome}/{len(sums)}/{value}")
+    draw = random.Random(f"{outcome}/{len(sums)}/{value}")  # the same turns give the same interval
     clusters, found = list(sums.values()), []
     for _ in range(_RESAMPLES):
         total, n, other_total, other_n = map(sum, zip(*draw.choices(clusters, k=len(clusters)), strict=True))

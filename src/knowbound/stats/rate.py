@@ -99,7 +99,7 @@ def design_effect(squares: float, alone: float, clusters: int, n: int) -> float:
     `squares` is the sum of the squared deviations of the clusters, `alone` that of n independent counts. If all counts
     agree, the variance is unknown, and a cluster counts as a single count: the conservative bound.
     """
-    if clusters == n:
+    if clusters == n:  # nothing is dependent
         return 1.0
     if clusters == 1 or alone <= 0:
         return n / clusters
@@ -130,7 +130,7 @@ def mean_of(clusters: Iterable[Sequence[float]]) -> Mean:
     value = sum(scores) / len(scores)
     if len(parts) < 2 or len(set(scores)) == 1:
         return Mean(len(scores), value)  # without a difference the spread is unknown
-    draw = random.Random(f"{len(parts)}/{value}")
+    draw = random.Random(f"{len(parts)}/{value}")  # the same scores give the same interval
     sums = [(sum(part), len(part)) for part in parts]
     means = []
     for _ in range(_RESAMPLES):
@@ -201,7 +201,7 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
             low, high = wilson(sum(counts.values()) / self.n, self.n / self.design)
             weight = max((weight for weight, count in counts.items() if count), default=1.0)
             return low * weight, high * weight
-        mean, stretch = self.sum / self.n, math.sqrt(self.design)
+        mean, stretch = self.sum / self.n, math.sqrt(self.design)  # dependent samples: a wider interval
         low, high = middle_95(self._resampled_means())
         return max(0.0, mean - stretch * (mean - low)), min(1.0, mean + stretch * (high - mean))
 
@@ -209,18 +209,18 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return mean weights of resampled samples: one binomial per weight, of the remaining samples."""
         draw = random.Random("/".join(map(str, (self.strong, self.weak, self.n, *sorted(self.others.items())))))
         shares: dict[float, float] = {}  # weight → its share of the remaining samples
-        unseen = self.n
+        remaining = self.n
         for weight, count in self.counts.items():
-            shares[weight] = count / max(unseen, 1)
-            unseen -= count
+            shares[weight] = count / max(remaining, 1)
+            remaining -= count
         table = cache(_binomial)
         means = []
         for _ in range(_RESAMPLES):
-            left, total = self.n, 0.0
+            remaining, total = self.n, 0.0
             for weight, share in shares.items():
-                least, sums = table(left, share)
+                least, sums = table(remaining, share)
                 drawn = least + bisect_left(sums, draw.random() * sums[-1])
-                left -= drawn
+                remaining -= drawn
                 total += weight * drawn
             means.append(total / self.n)
         return means
@@ -236,9 +236,9 @@ class Weighted(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def _binomial(n: int, p: float) -> tuple[int, list[float]]:
     """Return the smallest likely number of n draws, and the cumulative weights of this and the next numbers."""
-    if p in (0.0, 1.0):
+    if p in (0.0, 1.0):  # a single number is possible
         return round(n * p), [1.0]
-    spread = 8 * math.sqrt(n * p * (1 - p)) + 8
+    spread = 8 * math.sqrt(n * p * (1 - p)) + 8  # 8 standard deviations: what is beyond never happens
     least, most = max(0, math.floor(n * p - spread)), min(n, math.ceil(n * p + spread))
     weights = [1.0]
     for k in range(least, most):

@@ -297,7 +297,7 @@ def metric_change(pairs: Sequence[TurnPair]) -> MetricChange:
 
 def is_worse(metric: Metric, difference: Mean) -> bool:
     """Report whether the whole interval is on the bad side: contradictions are to be few, the rest is to be much."""
-    if difference.low is None or difference.high is None:
+    if difference.low is None or difference.high is None:  # unknown
         return False
     return difference.low > 0 if metric is Metric.CONTRADICTED else difference.high < 0
 
@@ -353,7 +353,7 @@ def scores_by_day(before: dict[str, QualityScores], day: DayRollup, gamma: float
     """Return the averages after a day whose turns are gone: the shares of the day count as one injection."""
     found = {}
     for item, counts in day.by_item.items():
-        if counts.judged:
+        if counts.judged:  # without a verdict nothing changes
             used, contradicted = counts.used / counts.judged, counts.contradicted / counts.judged
             found[item] = before.get(item, QualityScores()).after(used, contradicted, gamma, last=day.date)
     return found
@@ -390,7 +390,7 @@ def demotions(days: Iterable[DayRollup], weights: Weights = CONTRACT) -> list[De
         for item, after in day.scores.items():
             before = scores.get(item, QualityScores())
             scores[item] = after
-            if before.sha and after.sha and before.sha != after.sha:
+            if before.sha and after.sha and before.sha != after.sha:  # reworded
                 open_.pop(item, None)
                 before = QualityScores()
             if before.factor(weights) >= 1 > after.factor(weights):
@@ -446,10 +446,10 @@ def reinforcement(
     ranked = {
         item: effective_confidence(stored.get(item, 1.0), scores.get(item, QualityScores()), weights) for item in judged
     }
-    if len(set(ranked.values())) < 2:
+    if len(set(ranked.values())) < 2:  # nothing is above and below
         return Reinforcement()
     middle = median(ranked.values())
-    halves = [Rate(), Rate()]
+    halves = [Rate(), Rate()]  # not above the middle, above it
     for item, counts in judged.items():
         halves[ranked[item] > middle] += Rate(counts.used, counts.judged)
     return Reinforcement(above=halves[True], below=halves[False])

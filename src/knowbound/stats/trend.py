@@ -100,8 +100,8 @@ def trend(
     found = list(heads)
     included = [head for head in found if with_others or not head.against]
     panels = [_panel(_rows(group, last, broken)) for group in _groups(included)]
-    place = {id(head): at for at, head in enumerate(included)}
-    rows = sorted((row for panel in panels for row in panel.rows), key=lambda row: place[id(row.head)])
+    position = {id(head): at for at, head in enumerate(included)}
+    rows = sorted((row for panel in panels for row in panel.rows), key=lambda row: position[id(row.head)])
     return Trend(rows, panels, left_out=len(found) - len(included))
 
 
@@ -119,18 +119,20 @@ def _groups(heads: Iterable[EvaluationHead]) -> list[list[EvaluationHead]]:
     return groups
 
 
-def _rows(heads: Sequence[EvaluationHead], last: int, broken: FindBroken | None) -> list[TrendRow]:
+def _rows(heads: Sequence[EvaluationHead], last: int, find_broken: FindBroken | None) -> list[TrendRow]:
+    """Return the last rows of a panel (0: all), each with the changes since the evaluation before it."""
     rows = [TrendRow(head) for head in heads[:1]]
-    for before, head in pairwise(heads[-last - 1 :] if last else heads):
-        change, breaks = knowledge_change(before.knowledge, head.knowledge), head.series != before.series
-        names = None if breaks or broken is None else broken(before, head)
-        counted = [side.gap.has_undecided for side in (before, head) if side.gap.rate.n]
-        others, breaks_open = differences(before, head), len(set(counted)) > 1
-        rows.append(TrendRow(head, change, others, breaks=breaks, breaks_open=breaks_open, broken=names))
+    for before, head in pairwise(heads[-last - 1 :] if last else heads):  # one more, for the changes of the first
+        change, is_other_series = knowledge_change(before.knowledge, head.knowledge), head.series != before.series
+        samples = None if is_other_series or find_broken is None else find_broken(before, head)
+        ways_of_counting = {side.gap.has_undecided for side in (before, head) if side.gap.rate.n}
+        others, breaks_open = differences(before, head), len(ways_of_counting) > 1
+        rows.append(TrendRow(head, change, others, breaks=is_other_series, breaks_open=breaks_open, broken=samples))
     return rows[-last:]
 
 
 def _panel(rows: list[TrendRow]) -> Panel:
+    """Return the panel of one samples file, a series for each of its contents."""
     by_set: dict[tuple[str | bool, ...], list[TrendRow]] = {}
     for row in rows:
         by_set.setdefault(row.head.series, []).append(row)
@@ -154,8 +156,8 @@ def _additions(rows: Sequence[TrendRow]) -> str:
     known = [row for row in rows if row.head.gap.rate.n]
     for before, after in pairwise(known):
         if after.change:
-            fell = (after.head.gap.rate.value or 0.0) < (before.head.gap.rate.value or 0.0)
-            (lowered if fell else others).append(_commit_words(after.head))
+            has_fallen = (after.head.gap.rate.value or 0.0) < (before.head.gap.rate.value or 0.0)
+            (lowered if has_fallen else others).append(_commit_words(after.head))
     if not lowered:
         return "The knowledge did not change where it fell: look at what else did."
     if others:
@@ -186,7 +188,7 @@ def direction_of(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
     of these two that differs from the last. The interval is widened by the number of earlier evaluations.
     """
     known = [head for head in heads if head.gap.rate.n]
-    if not known or known[-1] is not heads[-1]:
+    if not known or known[-1] is not heads[-1]:  # no sample of the last evaluation was counted
         return Reading.UNKNOWN, "The gap rate of the last evaluation is unknown."
     last = known[-1]
     rate = last.gap.rate
@@ -194,8 +196,8 @@ def direction_of(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
         reading = Reading.NEAR_ZERO if is_near_zero(last) else Reading.BASELINE
         return reading, f"A single evaluation: gap rate {rate}."
     start, difference = _movement(known)
-    took = len(heads) - next(at for at, head in enumerate(heads) if head is start)
-    since = f"{took} evaluations" if took == len(heads) else f"the last {took} of {len(heads)} evaluations"
+    count = len(heads) - next(at for at, head in enumerate(heads) if head is start)
+    since = f"{count} evaluations" if count == len(heads) else f"the last {count} of {len(heads)} evaluations"
     rates = f"{percent(start.gap.rate.value)} ({_commit_words(start)}) → {percent(rate.value)} ({_commit_words(last)})"
     moved = f"{rates} over {since}, {difference}"
     is_certain = not difference.low <= 0 <= difference.high
@@ -205,7 +207,8 @@ def direction_of(heads: Sequence[EvaluationHead]) -> tuple[Reading, str]:
     if is_certain:
         reading = Reading.RISING if difference.value > 0 else Reading.FALLING
         before, now = (head.gap.rate.value or 0.0 for head in known[-2:])
-        step = "" if (now - before) * difference.value > 0 else f"{percent(before)} → {percent(now)}"
+        is_same_way = (now - before) * difference.value > 0  # the last step went where the whole movement goes
+        step = "" if is_same_way else f"{percent(before)} → {percent(now)}"
         return reading, f"{reading.capitalize()}: {moved}{step and f'; but the last step was {step}'}."
     if abs(difference.value) <= _SMALL and len(known) >= _IN_A_ROW:
         return Reading.FLAT, f"Flat: {moved}{unclear}."
@@ -217,7 +220,7 @@ def _movement(known: Sequence[EvaluationHead]) -> tuple[EvaluationHead, Differen
     *earlier, last = known
     shares = [head.gap.rate.k / head.gap.rate.n for head in known]
     latest_first = range(len(earlier) - 1, -1, -1)
-    top, bottom = max(latest_first, key=shares.__getitem__), min(latest_first, key=shares.__getitem__)
+    top, bottom = max(latest_first, key=shares.__getitem__), min(latest_first, key=shares.__getitem__)  # positions
     # The extremes that the last evaluation has left: it is below the top, or above the bottom.
     left = ((top, shares[-1] < shares[top]), (bottom, shares[-1] > shares[bottom]))
     for at in sorted((at for at, is_left in left if is_left), reverse=True):
@@ -249,7 +252,7 @@ def nudge(heads: Sequence[EvaluationHead]) -> str | None:
     is_low = len(last) == _IN_A_ROW and all(is_near_zero(head) for head in last)
     days = days_in_use(alike)
     old = [OLD_SET.format(days=days)] if days >= _QUARTER and newest.origin is Origin.WRITTEN else []
-    return " ".join([*[NUDGE] * is_low, *old]) or None
+    return " ".join([*([NUDGE] if is_low else []), *old]) or None
 
 
 def days_in_use(heads: Sequence[EvaluationHead]) -> int:

@@ -43,7 +43,7 @@ def cite(plan: Plan, entries: Sequence[Evidence], tree: SourceTree) -> tuple[Cit
     """Return the sources of an answer, best first: what the reader confirmed, then what else the search found."""
     if plan.terms and plan.terms[0].focus is Focus.USES and len(plan.terms) == 1:
         uses = _uses(plan.terms[0], entries, tree)
-        if uses:
+        if uses:  # the whole answer to "who calls it?"
             return tuple(uses[:_MOST_SOURCES])
     best: dict[str, CitedSource] = {}
     for term in plan.terms:
@@ -53,7 +53,7 @@ def cite(plan: Plan, entries: Sequence[Evidence], tree: SourceTree) -> tuple[Cit
         places = _nearest_first(plan, term, _strong_places(term, entries), tree)
         for place, entry in sorted(places, key=lambda found: found[0].path not in confirmed):
             best.setdefault(place.path, _cited(place, entry, tree, term.text))
-    if not plan.terms or not best:
+    if not plan.terms or not best:  # evidence about the project or its history
         for entry in entries:
             for place in entry.places if entry.quality.reaches(Quality.MODERATE) and entry.cls not in PER_TERM else ():
                 best.setdefault(place.path, _cited(place, entry, tree))
@@ -73,7 +73,7 @@ def answer_of(sources: Sequence[CitedSource], entries: Sequence[Evidence]) -> Gi
 
 
 def _strong_places(term: Term, entries: Sequence[Evidence]) -> list[tuple[Place, Evidence]]:
-    """The places of the strong searches; of a name where its definition was resolved, those first."""
+    """Return the places of the strong searches; those of the syntax tree before those of text."""
     found = [
         entry
         for entry in entries
@@ -89,7 +89,7 @@ def _nearest_first(
     """Return the places, those in the passages nearest to the whole question first if only text was found."""
     resolved = any(entry.tool == _RESOLVED for _, entry in places)
     if resolved or term.kind not in (TermKind.PHRASE, TermKind.QUOTE, TermKind.WORD) or len(places) < 2:
-        return places
+        return places  # a name is the same wherever it is; words need what is asked around them
     rank_of_line: dict[tuple[str, int], int] = {}
     for rank, ranked in enumerate(ranked_for(tree, plan.question, plan.words)):
         for line in range(ranked.passage.first, ranked.passage.last + 1):
@@ -99,7 +99,7 @@ def _nearest_first(
 
 def _cited(place: Place, entry: Evidence, tree: SourceTree, target: str = "") -> CitedSource:
     """Return a place as a source: the tool that found it, how, and the kind of file if that lowers its rank."""
-    mark = SOURCE_RANK_WORDS[source_rank(place.path)] if target else ""
+    mark = SOURCE_RANK_WORDS[source_rank(place.path)] if target else ""  # only places of a term are ranked
     why = f"{entry.tool}: {target + ', ' if target else ''}{entry.note}" + (f" ({mark})" if mark else "")
     text = tree.line(place.path, place.line) if place.line else _first_words(place.path, entry, tree)
     return CitedSource(place.path, place.line, why, text)
@@ -107,7 +107,7 @@ def _cited(place: Place, entry: Evidence, tree: SourceTree, target: str = "") ->
 
 def _first_words(path: str, entry: Evidence, tree: SourceTree) -> str:
     """Return the first line of prose of a file, which usually describes the file; "" if it has none."""
-    if entry.cls not in _SEARCHES:
+    if entry.cls not in _SEARCHES:  # a run or a commit has no file
         return ""
     lines = (line.strip(" \t#=*/\"'-<>!") for line in (tree.text(path) or "").split("\n")[:_NEAR_LINES])
     return next((line for line in lines if len(line.split()) > 1 and "](" not in line), "")
@@ -131,35 +131,35 @@ def _uses(term: Term, entries: Sequence[Evidence], tree: SourceTree) -> list[Cit
                 continue
             enclosing = _enclosing_definition(outline, use.line)
             # A call in its own definition tells a reader less than any other call.
-            recursive = any(enclosing.endswith((f" {name}", f".{name}")) for name in names)
+            is_recursive = any(enclosing.endswith((f" {name}", f".{name}")) for name in names)
             why = f"{use.role} {enclosing}".strip() + (f" ({mark})" if mark else "")
             cited = CitedSource(path, use.line, f"references: {why}", tree.line(path, use.line))
             by_role = {NameRole.CALL: calls, NameRole.IMPORT: imports}
-            (others if recursive else by_role.get(use.role, others)).append(cited)
+            (others if is_recursive else by_role.get(use.role, others)).append(cited)
     return [
         source
-        for found in (calls, others, imports)
-        for source in sorted(found, key=lambda source: (source_rank(source.path), source.path, source.line))
+        for uses in (calls, others, imports)
+        for source in sorted(uses, key=lambda source: (source_rank(source.path), source.path, source.line))
     ]
 
 
 def _enclosing_definition(outline: Iterable[Outlined], line: int) -> str:
     """Return the words for the innermost definition that a line is in."""
-    holding = [outlined for outlined in outline if outlined.line <= line <= outlined.last]
-    if not holding:
+    enclosing = [outlined for outlined in outline if outlined.line <= line <= outlined.last]
+    if not enclosing:
         return "at the top of the file"
-    innermost = max(holding, key=lambda outlined: outlined.line)
+    innermost = max(enclosing, key=lambda outlined: outlined.line)  # the one that begins last
     owner = f"{innermost.inside.replace(' ', '.')}." if innermost.inside else ""
     return f"in {owner}{innermost.name}"
 
 
 def nearest(plan: Plan, unmet: Iterable[str], entries: Sequence[Evidence], tree: SourceTree) -> list[NearPlace]:
     """Return the best places, one of each file; those that answer nothing by their kind last."""
-    lacking = frozenset(unmet)
-    terms = [term for term in plan.terms if term.text in lacking] or list(plan.terms)
+    without_evidence = frozenset(unmet)  # texts of terms
+    terms = [term for term in plan.terms if term.text in without_evidence] or list(plan.terms)
     found: dict[str, Place] = {}
     for place in (*_close_places([*terms, *plan.proposed], entries, tree), *_places_by_ranking(plan, tree)):
-        if place.path not in found and len(found) < 2 * _MOST_NEAR:
+        if place.path not in found and len(found) < 2 * _MOST_NEAR:  # twice, since some are unfit
             found[place.path] = place
     order = sorted(found.values(), key=lambda place: bool(why_unfit(place.path, plan.question)))[:_MOST_NEAR]
     return [near(place, tree) for place in order]
@@ -216,7 +216,7 @@ def _places_by_ranking(plan: Plan, tree: SourceTree) -> Iterator[Place]:
 
 
 def _files_with_similar_name(name: str, files: Sequence[str]) -> list[str]:
-    """Return the files whose names are most like a file name, best first; the same stem counts as equal."""
+    """Return the files whose names are most like a file name, best first; `a.py` counts as equal to `a.js`."""
     wanted_name = name.rpartition("/")[2].lower()
     wanted_stem = wanted_name.partition(".")[0]
     matcher = SequenceMatcher(b=wanted_name)

@@ -93,9 +93,10 @@ def investigate(
     if plan.intent is Intent.CHAT:
         return chat_investigation(plan.question)
     limits = CallLimits(run_seconds=max(CallLimits().run_seconds, seconds)) if allow_run else CallLimits()
-    deadline = time.monotonic() + (max(seconds, limits.run_seconds) if allow_run else seconds)
+    deadline = time.monotonic() + (max(seconds, limits.run_seconds) if allow_run else seconds)  # time for one run
     context = Context(folder, allow_run, deadline, limits, SourceTree(folder, deadline, only))
     if plan.intent is Intent.DIAGNOSE and not any(term.kind in _EXACT for term in plan.terms):
+        # A failure without a name is explained by the file that defines the pipeline.
         plan = replace(plan, terms=(file_term(definition_of_pipeline(plan.question, context)),))
     tools = every_producer() if producers is None else producers
     found = _by_model(plan, tools, context, calls, asker) if asker else _by_rules(plan, tools, context, calls)
@@ -105,7 +106,7 @@ def investigate(
 
 
 def _by_rules(plan: Plan, tools: Sequence[Producer], context: Context, calls: int) -> Investigation:
-    """Answer by rules alone; proposed terms widen what is shown, and prove nothing that nobody has read."""
+    """Answer by rules alone; places of proposed terms are shown, and close no gap: nobody has read them."""
     collected = collect(plan, plan.needs, tools, context, calls)
     gaps = gaps_of(plan.needs, plan.targets, entries_that_count(collected.entries))
     if gaps and PER_TERM & {need.cls for need in plan.needs}:
@@ -126,7 +127,7 @@ def _by_model(plan: Plan, tools: Sequence[Producer], context: Context, calls: in
         found = _by_rules(plan, tools, context, calls)
         if found.confidence is Confidence.COMPLETE:
             return found
-    planned = plan if plan.proposed else ask_plan(plan.question, context.tree, asker)
+    planned = plan if plan.proposed else ask_plan(plan.question, context.tree, asker)  # the caller may have planned
     if planned is None:
         found = _by_rules(plan, tools, context, calls)
         return msgspec.structs.replace(found, notes=(*found.notes, "The model gave no plan: rules alone answered."))
@@ -182,8 +183,8 @@ def investigate_and_keep(
 def newest_investigation(settings: Settings) -> Investigation | None:
     """Return the stored investigation if it is the newest run of all kinds; None otherwise."""
     store = Observed(settings.home)
-    kept = store.run("investigation", Investigation) if store.newest_kind() == "investigation" else None
-    return kept[0] if kept else None
+    run = store.run("investigation", Investigation) if store.newest_kind() == "investigation" else None
+    return run[0] if run else None
 
 
 def _concluded(plan: Plan, understood: Understood, tree: SourceTree, judge: str = "rules") -> Investigation:
@@ -195,7 +196,7 @@ def _concluded(plan: Plan, understood: Understood, tree: SourceTree, judge: str 
     confidence, explanation = derive_confidence(plan.needs, targets, entries)
     unmet = dict.fromkeys(gap.target for gap in gaps if gap.target)
     places = list(understood.nearest) + (nearest(plan, unmet, entries, tree) if gaps and plan.words else [])
-    places = list({place.path: place for place in reversed(places)}.values())[::-1]
+    places = list({place.path: place for place in reversed(places)}.values())[::-1]  # the first of each file
     probable_answer = None
     if gaps:
         explanation = " ".join([*_why_insufficient(plan, gaps, unmet, is_by_model), explanation])
@@ -228,7 +229,7 @@ def _concluded(plan: Plan, understood: Understood, tree: SourceTree, judge: str 
 
 
 def _explained(gap: EvidenceGap, entries: Sequence[Evidence]) -> EvidenceGap:
-    """Return the gap with the note of the last entry that reached its quality as the reason."""
+    """Return the gap with a reason: its own, or the note of the last entry that was as good as what we have."""
     tried = [
         entry
         for entry in entries
@@ -243,12 +244,12 @@ def _why_insufficient(plan: Plan, gaps: Sequence[EvidenceGap], unmet: dict[str, 
     reasons = [f"{gap.cls}: {gap.reason}." for gap in gaps if gap.reason and gap.cls not in PER_TERM]
     if all(gap.cls not in PER_TERM for gap in gaps):
         return reasons
-    of_files = ["No passage that was read answers it."] if is_by_model else _missing_terms(plan, unmet, gaps)
-    return [*of_files, *reasons]
+    about_files = ["No passage that was read answers it."] if is_by_model else _missing_terms(plan, unmet, gaps)
+    return [*about_files, *reasons]
 
 
 def _missing_terms(plan: Plan, unmet: dict[str, None], gaps: Sequence[EvidenceGap]) -> list[str]:
-    """ "No `evidence gating` with enough evidence: without gating." for each term without it."""
+    """Return a sentence for each term without enough evidence, with the reason that the search gave."""
     if not plan.terms and not unmet:
         return ["The question names nothing that could be looked for."]
     reasons = {gap.target: gap.reason for gap in reversed(gaps) if gap.cls is EvidenceClass.FILE_SEARCH}
@@ -264,14 +265,14 @@ def _authority_answer(plan: Plan, entries: Sequence[Evidence]) -> GivenAnswer | 
     A question that can be answered with yes or no gets "Yes" or "No" before the authority's words.
     """
     needed = {need.cls for need in plan.needs}
-    if needed & PER_TERM and plan.intent is not Intent.DIAGNOSE:
+    if needed & PER_TERM and plan.intent is not Intent.DIAGNOSE:  # what files say, the citations answer
         return None
     classes = needed - PER_TERM
     deciding = [entry for entry in entries if entry.cls in classes and entry.note and not entry.cites]
     if not deciding:
         return None
-    best = {entry.cls: entry for entry in sorted(deciding, key=lambda entry: entry.quality.rank)}
-    failing = [entry for entry in best.values() if entry.shows is Shows.FAILS]
+    best = {entry.cls: entry for entry in sorted(deciding, key=lambda entry: entry.quality.rank)}  # the last one stays
+    failing = [entry for entry in best.values() if entry.shows is Shows.FAILS]  # one failure decides
     words = "; ".join(entry.note.removeprefix("fails: ") for entry in failing or best.values())
     place = next((entry.places[0] for entry in failing or best.values() if entry.places), Place(""))
     if _YES_NO_QUESTION.match(plan.question) and any(entry.shows for entry in best.values()):

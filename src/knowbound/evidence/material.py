@@ -28,9 +28,11 @@ from knowbound.judge.models.questions import sendable
 from knowbound.text.printable import estimated_tokens
 
 _MOST_TOKENS, _PASSAGE_TOKENS = 2_450, 300  # about 8,000 and 1,000 characters
-_LONGEST_LINE, _SHORTEST_LINE = 240, 3
+_LONGEST_LINE, _SHORTEST_LINE, _TELLING_LINE = 240, 3, 8  # characters
 _Span: TypeAlias = tuple[str, int, int]  # path, first and last line
-_PLACES_OF_TERM, _RANKED_PASSAGES = 5, 14  # places of one term; passages by the ranking
+_PLACES_OF_TERM, _PLACES_OF_FILE = 5, 2  # files of one term, and places in each
+_RANKED_PASSAGES = 14  # passages by the ranking
+_BEFORE, _AFTER = 10, 20  # lines around a place that is in no definition or section
 _FUSION_K = 10.0  # of reciprocal rank fusion: how little the first ranks differ
 _NEWEST_COMMITS, _BODY_LINES, _COMMITS_OF_NAME = 3, 3, 4  # commits and lines of a history
 _TRAILER = re.compile(r"[A-Z][\w-]*(?:-[Bb]y|-URL): |(?:PR|Refs?|Fixes|Closes)[: ]+\S+$")
@@ -62,7 +64,8 @@ class ShownPassage(msgspec.Struct, frozen=True):
         wanted = next((line.strip() for line in quote.splitlines() if len(line.strip()) > 2), "")
         for number, line in enumerate(self.text.split("\n"), self.first):
             # A quotation may join two lines: a line that is long enough to tell may also be part of it.
-            if wanted and self.first and (wanted in line or (len(line.strip()) > 8 and line.strip() in wanted)):
+            is_part = len(line.strip()) > _TELLING_LINE and line.strip() in wanted
+            if wanted and self.first and (wanted in line or is_part):  # 0: a commit has no lines
                 return number
         return self.place.line
 
@@ -76,10 +79,11 @@ def passages_of_tree(
     found_by: dict[_Span, list[int]] = defaultdict(list)
 
     def add(place: Place, rank: int, worth: float, search: int | None = None) -> None:
+        """Raise the score of the passage around a place; `search` is the number of the entry that found it."""
         if why_unfit(place.path, plan.subject):
             return
         around = passage_at(tree.root, place.path, max(1, place.line))
-        first, last = (around.first, around.last) if around else (max(1, place.line - 10), place.line + 20)
+        first, last = (around.first, around.last) if around else (max(1, place.line - _BEFORE), place.line + _AFTER)
         span = (place.path, first, last)
         scores[span] += worth / (_FUSION_K + rank)
         places.setdefault(span, place)
@@ -94,15 +98,15 @@ def passages_of_tree(
         by_file: dict[str, int] = {}
         for rank, place in enumerate(entry.places[: 4 * _PLACES_OF_TERM]):
             by_file[place.path] = by_file.get(place.path, 0) + 1
-            if by_file[place.path] <= 2 and len(by_file) <= _PLACES_OF_TERM:
+            if by_file[place.path] <= _PLACES_OF_FILE and len(by_file) <= _PLACES_OF_TERM:
                 add(place, rank, worth, number)
-    own = [word for term in plan.terms for word in (*term.words, *term.names)]
-    for words, worth in ((own, 1.5), (plan.words, 1.0)):
+    own_words = [word for term in plan.terms for word in (*term.words, *term.names)]  # without those of guesses
+    for words, worth in ((own_words, 1.5), (plan.words, 1.0)):
         for rank, ranked in enumerate(ranked_for(tree, plan.question, words)[:_RANKED_PASSAGES] if words else ()):
             add(Place(ranked.passage.path, ranked.passage.line, ranked.passage.name), rank, worth)
-    wanted = frozenset(word_stem(word) for word in plan.words)
+    stems = frozenset(word_stem(word) for word in plan.words)
     spans = sorted(scores, key=lambda span: (-scores[span], span))
-    passages = (_cut(span, places[span], tree, tuple(found_by[span]), wanted) for span in spans)
+    passages = (_cut(span, places[span], tree, tuple(found_by[span]), stems) for span in spans)
     return _new_within_budget(passages, {line for passage in already_shown for line in passage.lines})
 
 
@@ -123,7 +127,7 @@ def _cut(span: _Span, place: Place, tree: SourceTree, found_by: tuple[int, ...],
     path, begin, end = span
     lines = [line[:_LONGEST_LINE] for line in (tree.text(path) or "").split("\n")[begin - 1 : end]]
     costs = [estimated_tokens(line) + 1 for line in lines]
-    stems_of = [word_stems(line) & stems for line in lines]
+    wanted_in = [word_stems(line) & stems for line in lines]
     first, last, best = 0, len(lines), (-1, -1)
     if sum(costs) > _PASSAGE_TOKENS:
         start, cost = 0, 0  # a window over the lines: as many as fit
@@ -132,8 +136,8 @@ def _cut(span: _Span, place: Place, tree: SourceTree, found_by: tuple[int, ...],
             while cost > _PASSAGE_TOKENS and start < stop:
                 cost -= costs[start]
                 start += 1
-            inside = stems_of[start : stop + 1]
-            worth = (len(frozenset().union(*inside)), sum(map(len, inside)))
+            inside = wanted_in[start : stop + 1]
+            worth = (len(frozenset().union(*inside)), sum(map(len, inside)))  # different words, then all of them
             if worth > best:
                 first, last, best = start, stop + 1, worth
     return ShownPassage(place, begin + first, begin + last - 1, sendable("\n".join(lines[first:last])), found_by)
@@ -145,8 +149,8 @@ def passages_of_history(plan: Plan, context: Context) -> list[ShownPassage]:
     messages = repository.messages()
     wanted = {word_stem(word) for word in plan.words}
     stems = {commit.hash: word_stems(f"{commit.subject}\n{body}") for commit, body in messages}
-    commits_with = Counter(word for found in stems.values() for word in found & wanted)
-    score = {
+    commits_with = Counter(word for of_message in stems.values() for word in of_message & wanted)
+    score = {  # by hash: a rare word weighs more, one in the subject half as much again
         commit.hash: sum(
             math.log(1 + len(messages) / commits_with[word]) * (1.5 if word in word_stems(commit.subject) else 1.0)
             for word in stems[commit.hash] & wanted
@@ -159,7 +163,7 @@ def passages_of_history(plan: Plan, context: Context) -> list[ShownPassage]:
     newest = [commit.hash for commit, _ in messages[:_NEWEST_COMMITS]]
     shown: dict[str, ShownPassage] = {}
     tokens = 0
-    for commit, body in sorted(ranked, key=lambda message: message[0].hash not in newest):
+    for commit, body in sorted(ranked, key=lambda message: message[0].hash not in newest):  # the newest come first
         passage = _commit_passage(commit, body, changes[commit.hash], wanted)
         tokens += estimated_tokens(passage.shown(len(shown)))
         if tokens > _MOST_TOKENS or not (score[commit.hash] or changes[commit.hash] or commit.hash in newest):
@@ -174,7 +178,7 @@ def _changes_of_terms(plan: Plan, repository: Repository, context: Context) -> d
     for term in (*plan.terms, *plan.proposed):
         if term.kind in (TermKind.IDENTIFIER, TermKind.OPTION) and context.seconds_left > 0:
             found = repository.pickaxe(term.text)
-            for commit in {*found[:_COMMITS_OF_NAME], *found[-_COMMITS_OF_NAME:]}:
+            for commit in {*found[:_COMMITS_OF_NAME], *found[-_COMMITS_OF_NAME:]}:  # how it came, and what is so now
                 changes[commit.hash].append(f"adds or removes {term.text}")
         elif term.kind is TermKind.FILE:
             paths = [anywhere(term.text), literal(term.text)]

@@ -130,7 +130,7 @@ def read_plan(question: str, intent: Intent | None = None, given: Iterable[str] 
     for text in dict.fromkeys(" ".join(text.split())[:LONGEST_TERM] for text in given):
         if (term := term_of(text)) is not None:
             proposed.append(replace(term, is_proposed=not has_phrase(question_words, split_words(term.text))))
-    terms = _question_terms(question, intent) or tuple(proposed[:1])
+    terms = _question_terms(question, intent) or tuple(proposed[:1])  # evidence is needed for one at least
     return Plan(question, intent, terms, tuple(proposed[:MOST_TERMS]), by)
 
 
@@ -141,7 +141,7 @@ def term_of(text: str) -> Term | None:
     words = split_words(bare)
     if not words:
         return None
-    file = _FILE.match(bare)
+    file = _FILE.match(bare)  # group 1: the ending of a name without folders
     if _OPTION.match(bare):
         kind = TermKind.OPTION
     elif file and (file[1] is None or file[1].lower() in FILE_EXTENSIONS) and " " not in bare:
@@ -150,7 +150,7 @@ def term_of(text: str) -> Term | None:
         kind, bare = TermKind.IDENTIFIER, re.sub(r"\(.*$", "", bare).lstrip("@")
     elif quoted and " " in bare:
         kind = TermKind.QUOTE
-    elif quoted or (bare[:1].isupper() and " " not in bare):
+    elif quoted or (bare[:1].isupper() and " " not in bare):  # one word: a name, unless it has other signs
         kind = TermKind.IDENTIFIER if re.fullmatch(r"[\w$]+", bare) else TermKind.QUOTE
     elif len(words) > 1:
         return Term(bare, TermKind.PHRASE, words, spellings(words))
@@ -170,12 +170,13 @@ def _question_terms(question: str, intent: Intent) -> tuple[Term, ...]:
         return ()
     found = _compared_terms(question) if intent is Intent.COMPARE else _terms_by_name(question, intent)
     is_about_definition = _ASKS_FOR_DEFINITION.search(question) is not None
-    focus = Focus.OCCURRENCES if _ACTION.search(question) and not is_about_definition else Focus.DEFINITION
-    if intent is Intent.NAVIGATE and not (found and found[0].kind is TermKind.FILE):
+    is_about_action = _ACTION.search(question) is not None  # "where is it read?"
+    focus = Focus.OCCURRENCES if is_about_action and not is_about_definition else Focus.DEFINITION
+    if intent is Intent.NAVIGATE and not (found and found[0].kind is TermKind.FILE):  # a file is opened, not used
         focus = Focus.USES
     if is_about_definition and len(found) == 1 and found[0].kind is TermKind.WORD:
         found = [replace(found[0], kind=TermKind.IDENTIFIER)]  # what is asked for the definition of is a name
-    asks_action = is_about_definition or _ACTION.search(question) is not None
+    asks_action = is_about_definition or is_about_action
     asks_definition = is_about_definition and focus is Focus.DEFINITION
     return tuple(replace(term, focus=focus, asks_definition=asks_definition, asks_action=asks_action) for term in found)
 
@@ -200,7 +201,7 @@ def _terms_by_name(question: str, intent: Intent) -> list[Term]:
     names, rest = _names(question)
     files = [term for term in names if term.kind is TermKind.FILE]
     others = [term for term in names if term.kind is not TermKind.FILE]
-    within = files[0].text if len(files) == 1 else ""
+    within = files[0].text if len(files) == 1 else ""  # of several files none is sure to hold it
     words = [word for word in _content_words(rest) if len(word) > 1 or not word.isascii()]
     if others:  # a verb beside a name says what happens to it: it is no word to look for
         words = [word for word in words if not _ACTION.fullmatch(word)]
@@ -224,14 +225,13 @@ def _terms_by_name(question: str, intent: Intent) -> list[Term]:
 
 
 def _is_phrase(words: list[str], question: str) -> bool:
-    """Two words side by side are a phrase after an article, or where nothing is before them.
+    """Report whether two words are one phrase: side by side after an article, or where nothing is before them.
 
     "The retry budget" is one; "who approves refunds" and "how long are invoices kept" say what is done.
     """
     pair = r"\s+".join(map(re.escape, words))
-    return (
-        re.search(rf"(?:^\W*|\b(?:{_BEFORE_A_NOUN})\s+){pair}\b", question, re.I) is not None and words[1][-2:] != "ed"
-    )
+    is_introduced = re.search(rf"(?:^\W*|\b(?:{_BEFORE_A_NOUN})\s+){pair}\b", question, re.I) is not None
+    return is_introduced and not words[1].endswith("ed")
 
 
 def _names(question: str) -> tuple[list[Term], str]:

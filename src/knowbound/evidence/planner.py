@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import msgspec
 
@@ -29,7 +30,8 @@ _CORROBORATING = (
     frozenset({EvidenceClass.FILE_SEARCH, EvidenceClass.FILE_CONTENT}),
     frozenset({EvidenceClass.BUILD, EvidenceClass.TEST}),
 )
-PLANNER = "planner"
+PLANNER = "planner"  # the tool of what is derived from other evidence
+_AskedCall: TypeAlias = tuple[str, EvidenceClass, str, tuple[Place, ...]]  # tool, class, target, candidates
 
 
 @dataclass(slots=True)
@@ -66,10 +68,10 @@ class Collected:
             self.trail.append(f"{PLANNER} → {verified.cls} verified: {verified.note}")
 
     def join(self, other: Collected) -> None:
-        """Keep what another collecting brought; its numbers of entries follow ours."""
-        first = len(self.entries)
+        """Keep what another collection brought; the entries that its entries cite get new numbers."""
+        shift = len(self.entries)
         for entry, producer in zip(other.entries, other.producers, strict=True):
-            cites = tuple(number + first for number in entry.cites)
+            cites = tuple(number + shift for number in entry.cites)
             self.entries.append(msgspec.structs.replace(entry, cites=cites))
             self.producers.append(producer)
         self.trail += other.trail
@@ -86,10 +88,10 @@ def collect(
 ) -> Collected:
     """Acquire evidence until the requirements are met or no tool is left that could."""
     collected = Collected()
-    asked: set[tuple[str, EvidenceClass, str, tuple[Place, ...]]] = set()
+    asked: set[_AskedCall] = set()
     while True:
         missing = gaps_of(requirements, plan.targets, entries_that_count(collected.entries))
-        gaps = missing or _unconfirmed(requirements, collected.entries)
+        gaps = missing or _unconfirmed(requirements, collected.entries)  # what is met may still be verified
         if not gaps:
             return collected
         if len(asked) >= calls or context.seconds_left <= 0:
@@ -108,6 +110,7 @@ def search(terms: Sequence[Term], plan: Plan, producers: Sequence[Producer], con
     collected = Collected()
     for term in terms:
         ask = Ask(EvidenceClass.FILE_SEARCH, term.text, plan.intent, plan.question, term)
+        # `can` is 0 for what does not suit; of equals the first.
         rated = [(producer.can(ask), -at, producer) for at, producer in enumerate(producers) if producer.cls is ask.cls]
         for suits, _, producer in sorted(rated, key=lambda rating: rating[:2], reverse=True):
             if len(collected.entries) >= calls or context.seconds_left <= 0:
@@ -119,7 +122,7 @@ def search(terms: Sequence[Term], plan: Plan, producers: Sequence[Producer], con
 
 
 def entries_that_count(entries: Sequence[Evidence]) -> list[Evidence]:
-    """The evidence that counts together.
+    """Return the evidence that counts together, at the quality that it counts with.
 
     A search and a read complete each other only where they are about the same file. Where one source disputes another
     of its class, none of that class is more than Moderate.
@@ -138,8 +141,8 @@ def entries_that_count(entries: Sequence[Evidence]) -> list[Evidence]:
         entry
         for entry in entries
         if entry.cls is not EvidenceClass.FILE_CONTENT
-        or entry.target not in found_paths
-        or not entry.places
+        or entry.target not in found_paths  # nothing was searched that it could complete
+        or not entry.places  # it read no file: the gap has its reason
         or not found_paths[entry.target].isdisjoint(entry.sources)
     ]
     return [
@@ -165,12 +168,12 @@ def _next_call(
     plan: Plan,
     producers: Sequence[Producer],
     entries: Sequence[Evidence],
-    asked: set[tuple[str, EvidenceClass, str, tuple[Place, ...]]],
+    asked: set[_AskedCall],
 ) -> tuple[Producer, Ask] | None:
     """Return the best tool for the gap of the lowest quality that has a tool, with what to ask it; None without any."""
     terms = {term.text: term for term in plan.terms}
     for gap in sorted(gaps, key=lambda gap: gap.have.rank):
-        term = terms.get(gap.target) or (plan.terms[0] if plan.terms else None)
+        term = terms.get(gap.target) or (plan.terms[0] if plan.terms else None)  # of a gap of the whole project any
         ask = Ask(gap.cls, gap.target, plan.intent, plan.question, term, _candidates(gap, entries))
         rated = [
             (producer.can(ask), -number, producer)
@@ -205,7 +208,7 @@ def corroborated(collected: Collected) -> list[Evidence]:
     verified = {(entry.cls, entry.target) for entry in entries if entry.quality is Quality.VERIFIED}
     derived: list[Evidence] = []
     for number, (entry, producer) in enumerate(zip(entries, producers, strict=True)):
-        if producer is None or entry.quality is not Quality.STRONG:
+        if producer is None or entry.quality is not Quality.STRONG:  # None: derived, which derives nothing more
             continue
         is_authority = producer.authoritative and not entry.disputes
         if is_authority and (entry.cls, entry.target) not in verified:
@@ -236,7 +239,7 @@ def _may_corroborate(entry: Evidence, other: Evidence) -> bool:
 
 
 def agreement(entry: Evidence, other: Evidence) -> tuple[Place, ...]:
-    """The places whose resolved file and symbol both entries name. The string that was searched does not count."""
+    """Return the places whose file and resolved symbol both entries name; the searched string does not count."""
     theirs = {(place.path, place.symbol) for place in other.places if place.symbol}
     shared = (place for place in entry.places if place.symbol and (place.path, place.symbol) in theirs)
     return tuple({(place.path, place.symbol): place for place in shared}.values())

@@ -52,7 +52,7 @@ class Understood:
 
 
 def needs_reading(plan: Plan) -> bool:
-    """Report whether a model reads for a question: what files say, and what a commit did. The rest are runs."""
+    """Report whether a model has to read: what files say, or what a commit did. Runs answer the other questions."""
     classes = {need.cls for need in plan.needs}
     if EvidenceClass.GIT_LOG in classes:
         return read_history_question(plan.question).kind not in _GIT_ALONE
@@ -65,13 +65,13 @@ def understand(plan: Plan, tools: Sequence[Producer], context: Context, calls: i
         return _understand_history(plan, context, asker)
     project_needs = [need for need in plan.needs if need.cls is EvidenceClass.DISCOVERY]
     collected = collect(replace(plan, terms=()), project_needs, tools, context, calls)
-    open_terms: Sequence[Term] = [*plan.terms, *plan.proposed]
+    to_search: Sequence[Term] = [*plan.terms, *plan.proposed]
     shown: list[ShownPassage] = []
     nearest_places: tuple[NearPlace, ...] = ()
     problem = ""
     for _ in range(_READINGS):
-        collected.join(search(open_terms, plan, tools, context, _SEARCH_CALLS))
-        passages = passages_of_tree(plan, collected.entries, context.tree, shown)
+        collected.join(search(to_search, plan, tools, context, _SEARCH_CALLS))
+        passages = passages_of_tree(plan, collected.entries, context.tree, shown)  # those that were not shown yet
         shown += passages
         if context.seconds_left <= 0:
             collected.stop("the time is over")
@@ -84,10 +84,10 @@ def understand(plan: Plan, tools: Sequence[Producer], context: Context, calls: i
             return _grade_quotations(plan, collected, reading.sentences, context)
         tried = {term.text for term in (*plan.terms, *plan.proposed)}
         proposed = read_plan(plan.question, plan.intent, reading.more).proposed
-        open_terms = [term for term in proposed if term.text not in tried]
-        if not open_terms:
+        to_search = [term for term in proposed if term.text not in tried]
+        if not to_search:
             break
-        plan = replace(plan, proposed=(*plan.proposed, *open_terms))
+        plan = replace(plan, proposed=(*plan.proposed, *to_search))
     note = "a model read the passages that were found, and none of them answers"
     _record_reading(collected, Ask(EvidenceClass.FILE_CONTENT, "", plan.intent, plan.question), (), note)
     return Understood(collected, nearest=nearest_places, problem=problem)
@@ -107,15 +107,16 @@ def _grade_quotations(
         place = Place(sentence.passage.place.path, sentence.line, sentence.passage.place.symbol)
         searches = [collected.entries[number] for number in sentence.passage.found_by]
         exact = next((entry for entry in searches if entry.quality is Quality.STRONG), None)
-        if exact is None:
+        if exact is None:  # no search found exactly this file: the longest line of the quotation is looked for in it
             line = max(sentence.quote.splitlines(), key=len).strip()
             term = Term(line, TermKind.QUOTE, split_words(line), (line,), within=place.path)
             ask = Ask(EvidenceClass.FILE_SEARCH, QUOTATION, plan.intent, plan.question, term)
             collected.take(Grep(), ask, context)
-            place = Place(place.path, place.line)  # found where the reader pointed: no agreement of two
+            place = Place(place.path, place.line)  # without symbol: a search for the quotation confirms no reading
         else:
             named = next((term for term in (*plan.terms, *plan.proposed) if term.text == exact.target), None)
             ask = Ask(EvidenceClass.FILE_SEARCH, exact.target, plan.intent, plan.question, named)
+            # The symbol of the search lets the planner see that search and reading agree.
             symbol = next((found.symbol for found in exact.places if found.path == place.path and found.symbol), "")
             place = Place(place.path, place.line, symbol)
         read = replace(ask, cls=EvidenceClass.FILE_CONTENT)
@@ -158,7 +159,8 @@ def _understand_history(plan: Plan, context: Context, asker: Asker) -> Understoo
     nearest = (NearPlace(reading.nearest.place.path, 0, reading.nearest.place.symbol),) if reading.nearest else ()
     if not reading.sentences:
         note = "a model read the commits that come near, and none of them answers"
-        collected.record(ask.evidence(log.name, Quality.WEAK, [one.place for one in passages[:1]], note=note), log)
+        newest_commit = [passage.place for passage in passages[:1]]
+        collected.record(ask.evidence(log.name, Quality.WEAK, newest_commit, note=note), log)
         return Understood(collected, nearest=nearest, problem=reading.problem)
     places = [sentence.passage.place for sentence in reading.sentences]
     note = f"{places[0].path}: {places[0].symbol}"
@@ -226,6 +228,7 @@ def ask_plan(question: str, tree: SourceTree, asker: Asker) -> Plan | None:
 
 
 def _plan_problem(given: PlanAnswer) -> str:
+    """Return what is wrong with a plan, for the model; "" if nothing is."""
     if given.kind is not Intent.CHAT and not any(term.strip() for term in given.terms):
         return "there are no terms"
     longest = max(map(len, given.terms), default=0)
@@ -244,7 +247,7 @@ def ask_reading(
         "searched": sendable("\n".join(_search_results(plan, entries))),
     }
 
-    def problem(given: ReadAnswer) -> str:
+    def problem(given: ReadAnswer) -> str:  # one sentence with its quotation is enough for an answer
         unquoted = [sentence.quote for sentence in given.answer if _locate_quotation(sentence, passages) is None]
         is_any_quoted = len(unquoted) < len(given.answer)
         return "" if is_any_quoted or not unquoted else f"not verbatim in its passage: {unquoted[0][:_SHOWN_LENGTH]}"
@@ -254,13 +257,13 @@ def ask_reading(
         return TextReading(problem=asked.problem)
     given = asked.value
     cited = [sentence for each in given.answer[:_MOST_SENTENCES] if (sentence := _locate_quotation(each, passages))]
-    refused = [reason for sentence in cited if (reason := why_unfit(sentence.passage.place.path, plan.subject))]
+    reasons = [reason for sentence in cited if (reason := why_unfit(sentence.passage.place.path, plan.subject))]
     usable = tuple(sentence for sentence in cited if not why_unfit(sentence.passage.place.path, plan.subject))
     nearest = cited[0].passage if cited else None
     if 1 <= given.nearest <= len(passages):
         nearest = passages[given.nearest - 1]
-    if not usable and refused:
-        return TextReading((), tuple(given.more[:_MOST_TRIED]), nearest, refused[0])
+    if not usable and reasons:  # it quotes only files that answer nothing
+        return TextReading((), tuple(given.more[:_MOST_TRIED]), nearest, problem=reasons[0])
     # Two sentences that quote the same words of one place do not compare anything.
     if plan.intent is Intent.COMPARE and len({sentence.passage.place for sentence in usable}) == 1 and len(usable) > 1:
         usable = usable if len({sentence.quote for sentence in usable}) > 1 else ()

@@ -12,8 +12,8 @@ from knowbound.evidence.producers.protocol import Producer
 def every_producer() -> tuple[Producer, ...]:
     """Return a producer of each class that a module of this folder defines."""
     found: list[Producer] = []
-    for name in (f"{__name__}.{one.name}" for one in iter_modules(__path__)):
-        for _, kind in getmembers(import_module(name), isclass):
-            if kind.__module__ == name and issubclass(kind, Producer) and not isabstract(kind):
-                found.append(kind())
+    for name in (f"{__name__}.{module.name}" for module in iter_modules(__path__)):
+        for _, class_ in getmembers(import_module(name), isclass):
+            if class_.__module__ == name and issubclass(class_, Producer) and not isabstract(class_):  # not imported
+                found.append(class_())
     return tuple(found)

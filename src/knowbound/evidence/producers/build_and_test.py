@@ -38,6 +38,7 @@ from knowbound.evidence.producers.system import Built, System, Tested, UnableErr
 from knowbound.text.english import STOP_WORDS
 from knowbound.text.printable import counted, listed, one_line
 
+_LISTED = 3  # targets of a build that are named
 NOTHING_CHANGED = "nothing was changed: an investigation changes no file, so no run can confirm a change"
 NOT_ALLOWED = "needs --allow-run: builds and tests run the project's own code"
 SYSTEMS: tuple[System, ...] = (
@@ -75,21 +76,21 @@ _LIKELY_TARGET_FORMS = tuple(
 
 
 def grade_build(built: Built, named: str) -> tuple[Quality, str]:
-    """Specification 3, class Build: the level, and what makes it this good."""
+    """Return the level of a build by specification 3, and why; `named` is the target of the question, "" for none."""
     if not built.passed:
         return (Quality.STRONG, f"fails: {built.says}") if built.says else (Quality.MODERATE, "fails, without a reason")
     if not built.made:
         return Quality.WEAK, f"{built.command} had nothing to build"
-    what = f"{built.command} builds {listed(list(built.made), 3)}"
+    what = f"{built.command} builds {listed(list(built.made), _LISTED)}"
     if named and not built.has_named:
         return Quality.MODERATE, f"{what}, but nothing called {named!r}"
     if built.partial:
         return Quality.MODERATE, f"{what}; {built.partial}"
-    return Quality.STRONG, f"{what} ({counted(len(built.made), 'target')})" if len(built.made) > 3 else what
+    return Quality.STRONG, f"{what} ({counted(len(built.made), 'target')})" if len(built.made) > _LISTED else what
 
 
 def grade_tests(tested: Tested, named: str) -> tuple[Quality, str]:
-    """Specification 3, class Test: the level, and what makes it this good."""
+    """Return the level of a test run by specification 3, and why; `named` is the target of the question, or ""."""
     if tested.counts is None:
         if not tested.passed_all:
             return Quality.MODERATE, f"fails: {tested.says or tested.command}, but does not say which tests"
@@ -100,7 +101,7 @@ def grade_tests(tested: Tested, named: str) -> tuple[Quality, str]:
         note = f"fails: {count}" + (f": {tested.says}" if tested.says else "")
         if named and not tested.has_named:
             return Quality.MODERATE, f"{note}, but none is known to be of {named!r}"
-        return (Quality.STRONG if failed or tested.says else Quality.MODERATE), note
+        return (Quality.STRONG if failed or tested.says else Quality.MODERATE), note  # a failure needs its words
     if not passed:
         return Quality.WEAK, f"0 tests run by {tested.command}" + (f", {skipped} skipped" if skipped else "")
     verb = "passes" if passed == 1 else "pass"
@@ -132,7 +133,7 @@ class _RunsInCopy(Producer):
         named = named_target(ask)
         target = ask.target or named or PROJECT
         try:
-            if ask.intent is Intent.MODIFY:
+            if ask.intent is Intent.MODIFY:  # "can I change it safely?" asks for a run after the change
                 raise UnableError(NOTHING_CHANGED)
             if not context.allow_run:
                 raise UnableError(NOT_ALLOWED)
@@ -203,11 +204,11 @@ def named_target(ask: Ask) -> str:
     """
     if ask.intent is not Intent.EXECUTE:
         return ""
-    called_target = [match[1] for form in _TARGET_FORMS for match in form.finditer(ask.question)]
-    likely = [ask.target, *(match[1] for form in _LIKELY_TARGET_FORMS for match in form.finditer(ask.question))]
+    called_targets = [match[1] for form in _TARGET_FORMS for match in form.finditer(ask.question)]
+    likely_targets = [ask.target, *(match[1] for form in _LIKELY_TARGET_FORMS for match in form.finditer(ask.question))]
     names = (
-        *(_target_name(text, _NO_TARGET) for text in called_target),
-        *(_target_name(text, _NO_TARGET | _RARELY_A_TARGET) for text in likely),
+        *(_target_name(text, _NO_TARGET) for text in called_targets),
+        *(_target_name(text, _NO_TARGET | _RARELY_A_TARGET) for text in likely_targets),
     )
     return next(filter(None, names), "")
 
@@ -229,11 +230,11 @@ def choose_system(inventory: Inventory, question: str) -> tuple[System, str]:
     for system, name in present:
         if any(re.search(rf"(?<!\w){re.escape(word)}\b", lower) for word in system.words):
             return system, name
-    kind = scan_tree(inventory).kind
+    kind = scan_tree(inventory).kind  # "python", "rust", …
     return min(present, key=lambda found: (found[0].kind != kind, SYSTEMS.index(found[0])))
 
 
-def _why_no_system(names: frozenset[str]) -> str:
+def _why_no_system(names: frozenset[str]) -> str:  # of the files in the root
     unsupported = sorted({known.system for name in names if (known := known_manifest(name))})
     if not unsupported:
         return "no build system is recognised in the root"

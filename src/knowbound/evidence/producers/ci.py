@@ -84,9 +84,8 @@ class WorkflowRun(msgspec.Struct, frozen=True, rename="camel"):
         """Result of the run; a run that has not ended, or was skipped, shows nothing."""
         if not self.has_ended:
             return Shows.NOTHING
-        return {"success": Shows.PASSES, "skipped": Shows.NOTHING, "neutral": Shows.NOTHING}.get(
-            self.conclusion or "", Shows.FAILS
-        )
+        by_conclusion = {"success": Shows.PASSES, "skipped": Shows.NOTHING, "neutral": Shows.NOTHING}
+        return by_conclusion.get(self.conclusion or "", Shows.FAILS)  # failure, timed_out, cancelled, …
 
     def __str__(self) -> str:
         outcome = self.conclusion or self.status or "unknown"
@@ -134,12 +133,13 @@ def local_workflows(context: Context) -> list[Workflow]:
             files = sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
     except OSError:
         return []
-    inventory = Inventory(context.root, ())
+    inventory = Inventory(context.root, ())  # to read files safely: without a list of them
     found = []
     for file in [file for file in files if file.endswith((".yml", ".yaml"))][:_MOST_WORKFLOWS]:
         text = (inventory.read(f"{folder}/{file}", _WORKFLOW_BYTES) or b"").decode("utf-8", "replace")
-        line = re.search(r"^name:[ \t]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^#\n]*))", text, re.M)
-        name = next((group.strip() for group in line.groups() if group and group.strip()), "") if line else ""
+        found_name = re.search(r"^name:[ \t]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^#\n]*))", text, re.M)
+        groups = found_name.groups() if found_name else ()
+        name = next((group.strip() for group in groups if group and group.strip()), "")
         found.append(Workflow(f"{folder}/{file}", name or f"{folder}/{file}"))  # GitHub too falls back to the path
     return found
 
@@ -150,7 +150,7 @@ def asked_workflows(question: str, names: Sequence[str], files: Sequence[Workflo
     paths = {workflow.name: workflow.path for workflow in files}
     found = []
     for name in dict.fromkeys(names):
-        stem = paths.get(name, "").rpartition("/")[2].rpartition(".")[0]
+        stem = paths.get(name, "").rpartition("/")[2].rpartition(".")[0]  # of its file: a question may say that
         phrases = [split_words(text) for text in (name, stem) if text and split_words(text)]
         if any(has_phrase(words, phrase) for phrase in phrases):
             found.append(name)
@@ -180,6 +180,7 @@ def _gh_json(context: Context, shape: type[_Shape], *arguments: str) -> _Shape:
 
 
 def _run_gh(context: Context, *arguments: str) -> Ran:
+    """Run gh with the user's login and nothing else of the environment."""
     env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | _QUIET | GIT_CONFIG
     limits = context.limits
     seconds = min(limits.call_seconds, context.seconds_left)
@@ -188,6 +189,7 @@ def _run_gh(context: Context, *arguments: str) -> Ran:
 
 
 def _refusal(ran: Ran, context: Context) -> str:
+    """Return the reason why gh gave no answer."""
     message = ran.err.decode("utf-8", "replace")
     if ran.missing:
         return "gh (the GitHub CLI) is not installed"
@@ -224,12 +226,13 @@ class Runs(msgspec.Struct, frozen=True):
 
 
 def grade_runs(runs: Runs, intent: Intent = Intent.STATUS) -> tuple[Quality, str]:
-    """Specification 3, class CIWorkflow: empty, listed, or of the workflow asked for."""
+    """Return the level of a list of runs by specification 3 (empty, listed, of the requested workflow), and why."""
     if not runs.all:
         return Quality.WEAK, "GitHub lists no runs"
     if not runs.asked:
         names = listed(list(dict.fromkeys(run.workflow_name for run in runs.all)))
         return Quality.MODERATE, f"{counted(len(runs.all), 'run')}, none of the workflow asked for (there are: {names})"
+    # To explain a failure an earlier run that has ended will do.
     if not runs.asked[0].has_ended and not (intent is Intent.DIAGNOSE and any(run.has_ended for run in runs.asked)):
         return Quality.MODERATE, f"the last run is still going: {runs.asked[0]}"
     return Quality.STRONG, f"{counted(len(runs.asked), 'run')}, the last one {runs.asked[0]}"
@@ -299,11 +302,11 @@ class RunView(Producer):
         except GhRefusedError as reason:
             return ask.nothing(self.name, str(reason), "")
         failed = failed_steps(view)
-        jobs = max(1, len(view.jobs or ()))  # a run that could not start has none: it is still one run
+        job_count = max(1, len(view.jobs or ()))  # a run that could not start has none: it is still one run
         log = ""
         if view.conclusion == "failure":  # of a long log its beginning, where the first error is
             log = _run_gh(context, "run", "view", str(chosen.database_id), "--log-failed").text
-        is_confirmed = view.status == "completed" and view.conclusion == chosen.conclusion
+        is_confirmed = view.status == "completed" and view.conclusion == chosen.conclusion  # list and view agree
         did_not_fail = "it did not fail" if ask.intent is Intent.DIAGNOSE and chosen.shows is Shows.PASSES else ""
         newest = runs.asked[0]
         still_going = f"a newer run is still going: {newest}" if not newest.has_ended else ""
@@ -320,8 +323,8 @@ class RunView(Producer):
             self.name,
             Quality.STRONG if is_settled else Quality.MODERATE,
             (_run_place(chosen), *(Place(chosen.url or f"run {chosen.database_id}", 0, step) for step in failed)),
-            count=jobs,
-            exact=len(failed) or jobs,
+            count=job_count,
+            exact=len(failed) or job_count,
             note=one_line("; ".join(filter(None, remarks)), LONGEST_NOTE),
             query=str(chosen.database_id),
             shows=chosen.shows if is_confirmed and not other_failure else Shows.NOTHING,
@@ -330,7 +333,7 @@ class RunView(Producer):
 
 
 def _about_another_failure(question: str, failure_texts: Sequence[str]) -> str:
-    """Say that what failed is not what the question names: a quoted name, or that of a job, a step or a test."""
+    """Return words that say that another thing failed than the quoted name, job, step or test asked for; else ""."""
     named = [match[1] or match[2] for match in _JOB_FORM.finditer(question)]
     wanted = [name for name in named if not _NO_NAME.issuperset(name.lower().split())]
     failure_words = [split_words(text) for text in failure_texts]
@@ -356,7 +359,7 @@ def _why_no_run(runs: Runs) -> str:
 
 
 def choose_run(runs: list[WorkflowRun], intent: Intent) -> WorkflowRun | None:
-    """The newest finished run; to diagnose, the newest that failed, if it is not old news.
+    """Return the newest finished run; to diagnose, the newest that failed, if it is not old news.
 
     A workflow whose newest finished run passed does not fail any more: then that run is the evidence.
     """
@@ -366,12 +369,12 @@ def choose_run(runs: list[WorkflowRun], intent: Intent) -> WorkflowRun | None:
             newest_by_workflow.setdefault(listed_run.workflow_name, listed_run)
     finished = list(newest_by_workflow.values())
     if intent is Intent.DIAGNOSE:
-        finished.sort(key=lambda listed_run: listed_run.conclusion == "success")
+        finished.sort(key=lambda listed_run: listed_run.conclusion == "success")  # failed workflows first
     return finished[0] if finished else None
 
 
 def failed_steps(view: RunDetails) -> list[str]:
-    """Jobs that did not succeed, with the step that failed."""
+    """Return the jobs that did not succeed, each with the step that failed."""
     found = []
     for job in view.jobs or ():
         if job.conclusion in ("failure", "timed_out", "startup_failure", "cancelled", "action_required"):
@@ -381,7 +384,7 @@ def failed_steps(view: RunDetails) -> list[str]:
 
 
 def first_failure(log: str) -> str:
-    """The first line of a log that names an error, without job, step and time before it."""
+    """Return the first line of a log that names an error, without job, step and time before it; "" for none."""
     lines = (line.rpartition("\t")[2] for line in log.splitlines())
     plain = (re.sub(r"^\ufeff?\d{4}-\d\d-\d\dT[\d:.]+Z\s*", "", line) for line in lines)
     errors = (line for line in plain if re.search(r"##\[error\]|\b(?:error|failed|failure|fatal)\b", line, re.I))

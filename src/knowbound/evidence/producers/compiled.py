@@ -52,7 +52,7 @@ class Cargo(System):
     words = ("cargo", "crate", "rustc")
 
     def build(self, work: Workspace, named: str) -> Built:
-        """The package or binary of that name, else the workspace."""
+        """Build the package or target of that name, else the workspace."""
         chosen = self._chosen_target(work, named) if named else ()
         argv = ("cargo", "build", "--offline", *(chosen or ("--workspace",)))
         ran = work.run(*argv)
@@ -64,25 +64,26 @@ class Cargo(System):
         return Built("cargo", " ".join(argv), passed=False, failures=failures, says=first_error(ran.text))
 
     def test(self, work: Workspace, named: str) -> Tested:
-        """Tests of the package of that name or with that name in theirs, else all."""
+        """Run the tests of the package of that name, or those with it in their names; if there are none, all."""
         chosen = self._chosen_target(work, named) if named else ()
         if named and chosen:
             return self._run(work, True, *chosen)
         if named:
             tested = self._run(work, True, "--workspace", "--", named)
-            if tested.ran or not tested.passed_all:
+            if tested.ran or not tested.passed_all:  # else no test has the name
                 return tested
         return self._run(work, False, "--workspace")
 
     def _run(self, work: Workspace, has_named: bool, *arguments: str) -> Tested:
+        """Run cargo's tests; `has_named`: the arguments select those of the named target."""
         argv = ("cargo", "test", "--offline", "--no-fail-fast", *arguments)
         ran = work.run(*argv)
         counts = read_counts(ran.text)
         if ran.code != 0 and counts is None:
             self._raise_if_not_fetched(ran.text)
         names = re.findall(r"^test (\S+) \.\.\. FAILED", ran.text, re.M)
-        panics = {name: (path, int(line)) for name, path, line in _PANIC.findall(ran.text)}
-        places = places_in(work, ((*panics[name], name) for name in names if name in panics))
+        panicked_at = {name: (path, int(line)) for name, path, line in _PANIC.findall(ran.text)}
+        places = places_in(work, ((*panicked_at[name], name) for name in names if name in panicked_at))
         return Tested(
             "cargo test",
             " ".join(argv),
@@ -135,9 +136,9 @@ class CMake(System):
         Strong evidence needs the line "Built target NAME" in the output.
         """
         command = f"cmake --build --target {named}" if named else "cmake --build"
-        broken = self._configure(work, command)
-        if broken:
-            return broken
+        failed = self._configure(work, command)
+        if failed:
+            return failed
         text, passed = self._make(work, named)
         if not passed and named and _NO_TARGET.search(text):
             text, passed = self._make(work, "")  # no such target: does the rest build?
@@ -148,7 +149,7 @@ class CMake(System):
         return Built("cmake", command, passed=False, made=made, failures=failures, says=first_error(text))
 
     def test(self, work: Workspace, named: str) -> Tested:
-        """CTest on a fresh build; with a name, first the tests of that name."""
+        """Run CTest on a fresh build: the tests of that name; if there are none, all."""
         command = f"ctest -R {named}" if named else "ctest"
         broken = self._configure(work, command)
         if broken is None:
@@ -222,7 +223,7 @@ class Make(System):
     words = ("makefile", "gnu make", "`make")
 
     def build(self, work: Workspace, named: str) -> Built:
-        """The named target, else the default one. What is already built in the copy is built again."""
+        """Build the named target, else the default one; what is already built in the copy is built again."""
         if named:
             refuse_far_reaching(named)
             built = self._make(work, named)
@@ -231,14 +232,14 @@ class Make(System):
         return self._make(work, "") or Built("make", "make", passed=False, says="the Makefile has no default target")
 
     def test(self, work: Workspace, named: str) -> Tested:
-        """A make target says little about tests; the runner behind it does, if we know its words."""
+        """Run the first target for tests that there is; how many tests ran, the runner behind it says."""
         for target in ("test", "check", "tests"):
             ran = work.run("make", "--", target)
             text = ran.text
             if _lacks_target(text, target):
                 continue
             counts = read_counts(text)
-            if ran.code == 0 and counts is None and _UP_TO_DATE.search(text):
+            if ran.code == 0 and counts is None and _UP_TO_DATE.search(text):  # a file is called like the target
                 counts = OutcomeCounts(passed=0)
             return Tested(
                 f"make {target}",
@@ -275,6 +276,7 @@ def _lacks_target(text: str, target: str) -> bool:
 
 
 def _did_nothing(text: str) -> bool:
+    """Report whether make printed nothing but that all is up to date."""
     lines = [
         line for line in text.splitlines() if line.strip() and not re.match(r"make(\[\d+\])?: (Enter|Leav)ing", line)
     ]

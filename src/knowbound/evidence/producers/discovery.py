@@ -92,7 +92,7 @@ class Project:
 
 
 def grade_discovery(project: Project) -> Quality:
-    """Specification 3, class Discovery: any output, the kind, or full metadata."""
+    """Return the level of a scan by specification 3: Weak for any output, Moderate with the kind, Strong if whole."""
     if not project.kind:
         return Quality.WEAK
     is_complete = bool(project.sources) and project.tests is not None and not project.limits
@@ -111,7 +111,7 @@ def scan_tree(inventory: Inventory) -> Project:
         else:
             kinds[language.kind] += 1
     documents = sum(extension(path) in DOCUMENTS for path in inventory.files)
-    sources = kinds.total()
+    sources = kinds.total()  # without tests
     if documents and not sources and documents * _FEW_DOCUMENTS >= len(inventory.files):
         systems = ci_systems(inventory)
         return Project("documents", sources=documents, tests=tests, ci_systems=systems, limits=_limits(inventory))
@@ -140,17 +140,17 @@ def scan_manifests(inventory: Inventory) -> Project | None:
     by_kind: dict[str, list[str]] = {}
     for path, language in sources_of(inventory.files):
         by_kind.setdefault(language.kind, []).append(path)
-    # Two that declare as much: the project is the one with more of its sources where it says they are.
+    # Of two manifests that declare as much, the one with more sources where it says they are is the project's.
     main = max(with_kind, key=lambda declared: (declared.weight, len(_declared_sources(declared, by_kind))))
     sources = [path for path in _declared_sources(main, by_kind) if not is_test(path)]
     tests = [path for path in by_kind.get(main.kind, ()) if is_test(path)]
-    points = [point for declared in manifests for point in declared.entry_points]
+    entry_points = [point for declared in manifests for point in declared.entry_points]
     broken = [f"{declared.path} cannot be read" for declared in manifests if not declared.readable]
     return Project(
         main.kind,
         sources=len(sources),
-        tests=max(len(tests), int(main.tests)),
-        entry_points=(*points, *commands_of_containers(inventory)),
+        tests=max(len(tests), int(main.tests)),  # at least one if the manifest declares tests
+        entry_points=(*entry_points, *commands_of_containers(inventory)),
         build_systems=tuple(dict.fromkeys(declared.system for declared in manifests)),
         ci_systems=ci_systems(inventory),
         limits=(*broken, *_limits(inventory)),
@@ -190,7 +190,7 @@ def _project_evidence(tool: str, ask: Ask, project: Project) -> Evidence:
     return ask.evidence(
         tool,
         grade_discovery(project),
-        (Place(".", 0, project.agreed_facts), *project.entry_points),
+        (Place(".", 0, project.agreed_facts), *project.entry_points),  # two scans agree if these symbols do
         count=sources + (project.tests or 0),
         exact=sources if project.kind else 0,
         note=str(project),

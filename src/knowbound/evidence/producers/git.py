@@ -43,6 +43,7 @@ from knowbound.evidence.producers.repository import (
 from knowbound.text.printable import counted, listed, one_line
 from knowbound.text.terms import spellings
 
+_MORE_COMMITS = 4  # of a subject that a note names, the last one included
 # Two producers need the question, to suit it and to answer it: it is read once.
 _history_question = lru_cache(maxsize=32)(read_history_question)
 
@@ -61,7 +62,7 @@ class _History:
         if repository.ask("rev-parse", "--quiet", "--verify", "HEAD").code != 0:
             raise UnansweredError("the repository has no commit yet")
         is_newest = question.kind in (HistoryKind.LAST, HistoryKind.COMMIT, HistoryKind.TREE)
-        if repository.shallow and not (is_newest and not question.subject and question.count == 1):
+        if repository.shallow and not (is_newest and not question.subject and question.count == 1):  # it has the last
             raise UnansweredError("a shallow clone: its history is cut off (git fetch --unshallow brings it)")
         match question.kind:
             case HistoryKind.LAST:
@@ -119,8 +120,9 @@ class _History:
     def _since(self) -> Evidence:
         """Return the commits since a revision or a date; if there are none, the last commit before it."""
         question, repository = self.question, self.repository
-        start, end_revision = question.subject, repository.revision(question.until) if question.until else "HEAD"
-        start_revision, date = repository.revision(start), date_of(start)
+        start, date = question.subject, date_of(question.subject)
+        start_revision = repository.revision(start)
+        end_revision = repository.revision(question.until) if question.until else "HEAD"
         if not (start_revision and end_revision) and not date:
             raise UnansweredError(
                 f"{(start if not start_revision else question.until)!r} is neither a revision nor a date"
@@ -131,9 +133,8 @@ class _History:
             else (f"--since={date}",)
         )
         period = f"since {start}" if not question.until else f"between {start} and {question.until}"
-        if start_revision not in ("", start) and not re.fullmatch(
-            r"[0-9a-f]{40}", start_revision
-        ):  # a tag that was taken for it
+        is_tag = start_revision not in ("", start) and not re.fullmatch(r"[0-9a-f]{40}", start_revision)
+        if is_tag:  # "v2" was read as "v2.0"
             period += f" ({start_revision})"
         about, matched = " ".join(question.words), Matched(())
         if about:
@@ -150,7 +151,7 @@ class _History:
         if not commits:
             last = repository.log(count=1)
             return self._log_evidence(period, last, f"no commit {period}; the last one is {last[0]}" if last else "")
-        more = "".join(f"; before it {commit}" for commit in commits[1:4]) if about else ""
+        more = "".join(f"; before it {commit}" for commit in commits[1:_MORE_COMMITS]) if about else ""
         return self._log_evidence(
             period, commits, f"{counted(len(commits), 'commit')} {period}, the last one {commits[0]}{more}"
         )
@@ -193,7 +194,8 @@ class _History:
         kind, repository = self.question.kind, self.repository
         named = [word for word in self.question.words if "." in word or "/" in word]
         for name in dict.fromkeys((self.question.subject, *named)):
-            tracked, anywhere_ever = repository.files_named(name), [literal(name), anywhere(name)]
+            tracked = repository.files_named(name)  # there now
+            anywhere_ever = [literal(name), anywhere(name)]  # also where it was once
             if kind is HistoryKind.ADDED and name in named:
                 if commits := repository.log("--diff-filter=A", paths=anywhere_ever)[::-1]:
                     return self._log_evidence(name, commits, f"{name} was added by {commits[0]}")

@@ -24,6 +24,7 @@ from knowbound.text.terms import canonical, canonical_words, glued, phrase_patte
 
 _NOT_PRODUCT = 3  # the source_rank from which on a file is no part of the product
 _FEW_PLACES = 10  # part IV: a substring in at most ten places is moderate, in more weak
+_SHORTEST_PART = 4  # characters of a term that is looked for inside names: many contain a shorter one
 _HEADING_LINE = re.compile(r"^#{1,6}\s")
 
 
@@ -50,13 +51,13 @@ class Grep(Producer):
     independent_of = SEARCH
 
     def can(self, ask: Ask) -> int:
-        """Any term; the tool of choice for what is no symbol and no file."""
+        """Rate this producer: best for quotes and options, second for names and words, which others resolve."""
         if ask.term is None or ask.term.kind in (TermKind.FILE, TermKind.DESCRIPTION):
             return 0
         return 9 if ask.term.kind in (TermKind.QUOTE, TermKind.OPTION) else 6
 
     def produce(self, ask: Ask, context: Context) -> Evidence:
-        """Exact first; only where nothing is exact, what comes near."""
+        """Return the exact matches; only if there are none, what comes near."""
         term = ask.term
         assert term is not None
         paths = files_named(context.tree.files, term.within) if term.within else []
@@ -72,10 +73,11 @@ class Grep(Producer):
         return near or self._tokens(ask, term, context, paths)
 
     def _exact(self, ask: Ask, term: Term, context: Context, paths: list[str]) -> Evidence | None:
-        """An exact phrase or identifier: strong; moderate where only a changelog has it."""
+        """Return the matches of the first pattern that has any; those of a changelog if no pattern has others."""
         in_changelog: Evidence | None = None
         for pattern, ignore_case, multiline, why in _patterns(term):
             hits, limited = context.tree.matches([pattern], ignore_case=ignore_case, multiline=multiline, paths=paths)
+            # A pattern over lines matches parts of words, too: only whole words count.
             lines_of = _whole_word_lines(pattern) if multiline else (lambda hit: [hit.line] * max(1, len(hit.spans)))
             found, count = _group_by_file(hits, lines_of)
             if found:
@@ -99,8 +101,8 @@ class Grep(Producer):
         return in_changelog
 
     def _substring(self, ask: Ask, term: Term, context: Context, paths: list[str]) -> Evidence | None:
-        """The term inside longer names: moderate in few places, weak in many."""
-        if len(term.text) < 4:
+        """Return the term inside longer names: moderate in few places, weak in many."""
+        if len(term.text) < _SHORTEST_PART:
             return None
         hits, _ = context.tree.matches([re.escape(term.text)], ignore_case=False, paths=paths)
         found, count = _group_by_file(hits, lambda hit: [hit.line] * len(hit.spans))
@@ -111,7 +113,7 @@ class Grep(Producer):
         return ask.evidence(self.name, quality, _ranked(found, term), count=count, note=note, query=term.text)
 
     def _tokens(self, ask: Ask, term: Term, context: Context, paths: list[str]) -> Evidence:
-        """The loose words: weak, however many."""
+        """Return the loose words of the term: weak, however many."""
         words = [word for word in dict.fromkeys(term.words) if len(word) > 2]
         if not words:
             return ask.evidence(self.name, Quality.NONE, note="no match", query=term.text)
@@ -123,15 +125,15 @@ class Grep(Producer):
         if not counts:
             return ask.evidence(self.name, Quality.NONE, note="no match", query=term.text)
         total = sum(int(count) for _, count in counts)
-        found = [(path.decode("utf-8", "surrogateescape"), int(count)) for path, count in counts]
-        ranked = sorted(found, key=lambda path_count: (source_rank(path_count[0]), -path_count[1], path_count[0]))
+        count_of = {path.decode("utf-8", "surrogateescape"): int(count) for path, count in counts}
+        ranked = sorted(count_of, key=lambda path: (source_rank(path), -count_of[path], path))
         note = "only single words of it" if len(term.words) > 1 else "only parts of it"
-        places = [Place(path) for path, _ in ranked]
+        places = [Place(path) for path in ranked]
         return ask.evidence(self.name, Quality.WEAK, places, count=total, note=note, query=" ".join(words))
 
 
 def _what_exact_proves(term: Term, found: list[_FileMatches], only_changelog: bool) -> tuple[Quality, str]:
-    """An exact match is Strong, unless it is not of what was asked: a definition, a use."""
+    """Return the level of exact matches, and what they lack: Strong if nothing, such as the definition asked for."""
     if only_changelog:
         return Quality.MODERATE, "only in a changelog"
     # In a file with a grammar the syntax tree decides what is a definition.
@@ -187,7 +189,7 @@ def _group_by_file(
         matched = {canonical_words(hit.text[start:end]) for start, end in hit.spans}
         for number, line in enumerate(hit.text.rstrip("\n").split("\n"), hit.line):
             defined = definition_on(line, hit.path, number)
-            file.defines += defined is not None and canonical_words(defined.name) in matched
+            file.defines += defined is not None and canonical_words(defined.name) in matched  # counts as 1
         count += len(lines)
     return list(found.values()), count
 
@@ -202,7 +204,7 @@ def _line_rank(hit: TextMatch) -> int:
 
 
 def _ranked(found: Iterable[_FileMatches], term: Term) -> list[Place]:
-    """Files of the product first; in them definitions, then the most mentions."""
+    """Return the places, best file first: files of the product, then definitions, then the most mentions."""
     words = {word for word in term.words if len(word) > 2}
 
     def order(matches: _FileMatches) -> tuple[object, ...]:
@@ -212,7 +214,7 @@ def _ranked(found: Iterable[_FileMatches], term: Term) -> list[Place]:
             return (source_rank(matches.path), min(matches.best, 2), -words_in_name, -len(matches.lines), matches.path)
         return (source_rank(matches.path), -len(matches.lines), matches.path)
 
-    symbol = term.text if term.kind is not TermKind.WORD else ""
+    symbol = term.text if term.kind is not TermKind.WORD else ""  # a plain word names nothing
     return [
         Place(matches.path, line, symbol) for matches in sorted(found, key=order) for line in matches.lines[:MOST_LINES]
     ]
@@ -229,15 +231,15 @@ class Find(Producer):
     independent_of = SEARCH
 
     def can(self, ask: Ask) -> int:
-        """The tool for file names; second for phrases, which files are often named after."""
+        """Rate this producer: best for file names, second for phrases, which files are often named after."""
         if ask.term is None or (ask.term.focus is Focus.USES and ask.term.kind is not TermKind.FILE):
             return 0
-        if ask.term.within and ask.term.kind is not TermKind.FILE:
+        if ask.term.within and ask.term.kind is not TermKind.FILE:  # the file is known: what is asked is inside
             return 0
         return {TermKind.FILE: 9, TermKind.PHRASE: 7, TermKind.WORD: 7, TermKind.IDENTIFIER: 7}.get(ask.term.kind, 0)
 
     def produce(self, ask: Ask, context: Context) -> Evidence:
-        """Exact name strong, partial moderate, token weak (part IV, "For find")."""
+        """Return files by name: exact strong, partial moderate, one word weak (part IV, "For find")."""
         term = ask.term
         assert term is not None
         files = context.tree.files
@@ -256,7 +258,7 @@ class Find(Producer):
 
 
 def files_named(files: Iterable[str], name: str) -> list[str]:
-    """The files (or the files of a folder) that a name or path means: the end of the path, whole parts."""
+    """Return the files whose path ends with these whole parts; if there are none, those in such a folder."""
     wanted = name.strip().removeprefix("./").strip("/").lower()
     if not wanted:
         return []
@@ -286,7 +288,7 @@ def _names_of(path: str) -> frozenset[str]:
 def _named_in_part(files: Iterable[str], term: Term) -> list[str]:
     """Return the files whose name or path contains the term; nothing for a short term, which many names contain."""
     text = glued(term.words) if term.kind is not TermKind.FILE else _stem(term.text).lower()
-    if len(text) < 4:
+    if len(text) < _SHORTEST_PART:
         return []
     return _nearest_first(
         path for path in files if text in glued(split_words(path.rpartition("/")[2])) or text in path.lower()

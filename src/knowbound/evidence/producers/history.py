@@ -95,7 +95,7 @@ def distinctive_words(text: str) -> tuple[str, ...]:
     """Return the words of a text that distinguish one commit from another."""
     found = []
     for word in _WORD.findall(re.sub(r"[`\"']|\(\)", " ", text)):
-        bare = word.strip(".:/") if not word.startswith("-") else word.rstrip("-")
+        bare = word.strip(".:/") if not word.startswith("-") else word.rstrip("-")  # an option keeps its hyphens
         plain = bare.strip("-").lower()
         if plain and (is_name(bare) or (plain not in _NOT_DISTINCTIVE and len(plain) > 1)):
             found.append(bare)
@@ -122,8 +122,9 @@ def read_history_question(question: str, target: str = "") -> HistoryQuestion:
     if span := _SPAN.search(text):
         return HistoryQuestion(HistoryKind.SINCE, span[3] or f"{span[1] or 1} {span[2]}s ago")
     kind, about = HistoryKind.ABOUT, target or text
-    if verb := next(((kind, match["verb"]) for kind, form in _VERBS if (match := form.search(text))), None):
-        kind, about = verb[0], text.replace(verb[1].split()[-1], " ", 1)
+    asked_by = ((kind, match["verb"]) for kind, form in _VERBS if (match := form.search(text)))
+    if found := next(asked_by, None):  # the verb says what is asked, and is no part of the subject
+        kind, about = found[0], text.replace(found[1].split()[-1], " ", 1)
     words = distinctive_words(about)
     return HistoryQuestion(kind, _first_quoted(about) or " ".join(words), words)
 
@@ -154,10 +155,9 @@ def date_of(text: str) -> str:
 
 
 _COMMON_SHARE = 0.05  # a word that this share of the commits has distinguishes none alone
-_READ_CHANGES, _CHANGE_CHARACTERS = (
-    8,
-    400_000,
-)  # commits whose changes are read for words that no message has; characters of each
+_ALWAYS_SPECIFIC = 3  # commits of a word that is specific in a short history, too
+# Commits whose changes are read for words that no message has; characters of each.
+_READ_CHANGES, _CHANGE_CHARACTERS = 8, 400_000
 _ADDS = re.compile(
     r"\b(?:add|adds|added|introduc\w+|implement\w*|feat|features?|support|new|allow\w*|initial|creat\w+|first)\b", re.I
 )
@@ -203,7 +203,7 @@ def _text_has(word: str, text: str, stems: frozenset[str]) -> bool:
 def _name_pattern(word: str) -> re.Pattern[str]:
     """Return the pattern of a name as it is written; a compound of words also with spaces between them."""
     plain = re.escape(word) if is_name(word) else r"[-\s_]?".join(map(re.escape, word.split("-")))
-    flags = 0 if is_name(word) and not word.startswith("-") else re.IGNORECASE
+    flags = 0 if is_name(word) and not word.startswith("-") else re.IGNORECASE  # code minds the case of its names
     return re.compile(rf"(?<![\w-]){plain}(?![\w-]|\.\d)", flags)
 
 
@@ -220,7 +220,7 @@ def search_messages(question: HistoryQuestion, repository: Repository, span: Seq
     """Return the commits whose messages have the specific words of the question; of a span of the history if given."""
     messages = [CommitMessage(commit, body) for commit, body in repository.messages(*span)]
     messages_with = {word: [message for message in messages if message.has(word)] for word in question.words}
-    most_of_specific = max(3, round(_COMMON_SHARE * len(messages)))
+    most_of_specific = max(_ALWAYS_SPECIFIC, round(_COMMON_SHARE * len(messages)))
     # Common words decide only if the question has no other.
     specific = [
         word for word in messages_with if len(messages_with[word]) <= most_of_specific or is_name(word)
@@ -229,33 +229,32 @@ def search_messages(question: HistoryQuestion, repository: Repository, span: Seq
     rarest = max(filter(messages_with.__getitem__, specific), key=lambda word: weights[word], default="")
     if not rarest:
         return Matched(())
-    in_order = (
-        messages_with[rarest][::-1] if question.kind is HistoryKind.ADDED else messages_with[rarest]
-    )  # git: the newest first
+    newest_first = messages_with[rarest]
+    in_order = newest_first[::-1] if question.kind is HistoryKind.ADDED else newest_first  # what came first added it
     ranked = sorted(in_order, key=lambda message: -_score(message, weights))
     complete = [
         message
         for message in ranked
         if all(map(message.has, specific)) and _says_what_is_asked(message, question, specific)
     ]
-    if not complete and question.kind is not HistoryKind.REMOVED:
+    if not complete and question.kind is not HistoryKind.REMOVED:  # only a message says that a thing went
         complete = [
             message for message in ranked[:_READ_CHANGES] if _changes_missing_words(message, specific, repository)
         ]
     if not complete:
         return Matched((), ranked[0].commit, tuple(word for word in specific if not ranked[0].has(word)))
-    if question.kind is HistoryKind.SINCE:
+    if question.kind is HistoryKind.SINCE:  # all of them are asked for: newest first
         complete.sort(key=messages.index)
     others = [message for message in ranked if message not in complete and message.subject_has(rarest)]
     return Matched(tuple(message.commit for message in (*complete, *others)))
 
 
 def _score(message: CommitMessage, weights: dict[str, float]) -> float:
-    """Return the weight of the words that a message has: the whole of one in its first line, less below it."""
+    """Return the sum of the weights of the words in a message; a word below the first line counts 0.4 times."""
     found = (
         weight * (1.0 if message.subject_has(word) else 0.4) for word, weight in weights.items() if message.has(word)
     )
-    return round(sum(found), 6)
+    return round(sum(found), 6)  # equal sums keep their order
 
 
 def _says_what_is_asked(message: CommitMessage, question: HistoryQuestion, specific: Sequence[str]) -> bool:

@@ -57,7 +57,7 @@ class PassageSearch(Producer):
         return 9 if ask.term is not None and ask.term.kind is TermKind.DESCRIPTION else 0
 
     def produce(self, ask: Ask, context: Context) -> Evidence:
-        """The passages of the best level that was reached."""
+        """Return the passages of the best level that was reached."""
         term = ask.term
         assert term is not None
         ranked = ranked_for(context.tree, ask.question, term.words, term.names)
@@ -78,7 +78,7 @@ class PassageSearch(Producer):
 
 
 def ranked_for(tree: SourceTree, question: str, words: Sequence[str], names: Sequence[str] = ()) -> list[RankedPassage]:
-    """The passages of the tree in the order of their nearness to the question."""
+    """Return the passages of the tree in the order of their nearness to the question."""
     parts = (WantedWord(word_stem(part), part) for name in names for part in split_words(name))
     wanted = {word.stem: word for word in (*parts, *map(wanted_word, words))}
     return tree.ranked(question, list(wanted.values()))
@@ -89,9 +89,9 @@ def _grade(ranked: RankedPassage, term: Term, tree: SourceTree) -> _GradedPassag
     passage = ranked.passage
     needed = [word_stem(word) for word in term.words]
     word_of = {word_stem(word): word for word in term.words}
-    head = passage.head
+    head = passage.head  # words of its name, and of what it is in
     lines = (tree.text(passage.path) or "").split("\n")[passage.first - 1 : passage.last]
-    windows = [(number, number + TOGETHER) for number, line in enumerate(passage.lines) if line]
+    windows = [(number, number + TOGETHER) for number, words in enumerate(passage.lines) if words]
     spans = _blocks_of_document(lines) if passage.kind == "section" else windows
     begin, end, present = _best_window(passage, needed, head, spans)
     line = best_line(passage, needed, begin, end)
@@ -101,9 +101,9 @@ def _grade(ranked: RankedPassage, term: Term, tree: SourceTree) -> _GradedPassag
     if not missing:
         return _grade_with_all_words(ranked, line)
     synonyms = {word: wanted_word(word_of[word]).synonyms for word in needed if word not in present}
-    nearby = frozenset().union(*passage.lines[begin:end], head)
+    in_window = frozenset().union(*passage.lines[begin:end], head)
     anywhere = frozenset(passage.words) | head
-    by_synonym = {word for word, others in synonyms.items() if others & nearby}
+    by_synonym = {word for word, others in synonyms.items() if others & in_window}
     if not absent_names and all(word in present or word in by_synonym for word in needed):
         only_meant = listed([word_of[word] for word in sorted(by_synonym)])
         return _GradedPassage(
@@ -115,7 +115,7 @@ def _grade(ranked: RankedPassage, term: Term, tree: SourceTree) -> _GradedPassag
 
 
 def _grade_with_all_words(ranked: RankedPassage, line: int) -> _GradedPassage:
-    """All words are together: strong, unless what has them is no source and no document."""
+    """Grade a passage with all words together: strong, unless what has them is no source and no document."""
     path = ranked.passage.path
     quality, why = Quality.STRONG, f"all of it within {counted(TOGETHER, 'line')}"
     if is_changelog(path):
@@ -130,8 +130,8 @@ def _grade_with_all_words(ranked: RankedPassage, line: int) -> _GradedPassage:
 def _blocks_of_document(lines: Sequence[str]) -> list[tuple[int, int]]:
     """Return the blocks of a document whose words count as together: paragraphs, list items, table rows, code."""
     found: list[tuple[int, int]] = []
-    begin, in_code = -1, False
-    for number, line in enumerate((*lines, "")):
+    begin, in_code = -1, False  # -1: in no block
+    for number, line in enumerate((*lines, "")):  # an empty line ends the last block
         is_fence = line.lstrip().startswith(("```", "~~~"))
         in_code = not in_code if is_fence else in_code
         starts = not in_code and not is_fence and (_ITEM.match(line) is not None or line.startswith("#"))
@@ -150,17 +150,17 @@ def _best_window(
     """Return the span of lines that, with the head of the passage, has most of the words, and those words."""
     wanted = frozenset(needed)
     in_head = wanted & head
-    best, span = in_head, spans[0] if spans else (0, 1)
+    most, best_span = in_head, spans[0] if spans else (0, 1)
     wanted_by_line = [line & wanted for line in passage.lines]
     for begin, end in spans:
         found = in_head.union(*wanted_by_line[begin:end])
-        if len(found) > len(best):
-            best, span = found, (begin, end)
-    return *span, best
+        if len(found) > len(most):
+            most, best_span = found, (begin, end)
+    return *best_span, most
 
 
 def best_line(passage: CodePassage, needed: Sequence[str], begin: int = 0, end: int | None = None) -> int:
-    """The line with most of the words, the first of those; the definition itself where its name has as many."""
+    """Return the first line with most of the words; the line of the definition if it has as many."""
     wanted = frozenset(needed)
     counts = [len(line & wanted) for line in passage.lines[begin:end]]
     most = max(counts, default=0)
@@ -178,5 +178,5 @@ def _has_name(window: str, names: str, name: str) -> bool:
     if " " in name:
         return name.lower() in " ".join(window.lower().split())
     pattern = rf"(?<![\w$]){re.escape(name)}(?![\w$])"
-    last = re.split(r"\.|::|->|#", name)[-1]
+    last = re.split(r"\.|::|->|#", name)[-1]  # of `Owner.member` the member
     return re.search(pattern, window) is not None or last in names.split() or name in names.split()

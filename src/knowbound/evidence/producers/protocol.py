@@ -75,7 +75,7 @@ class Ask:
         note: str = "", query: str | None = None, target: str | None = None, read_as: str = "",
         shows: Shows = Shows.NOTHING, disputes: bool = False,
     ) -> Evidence:  # fmt: skip
-        """Evidence for this ask: its strength follows from the count, which is the number of places if not given.
+        """Return evidence for this ask: its strength follows from the count, by default the number of places.
 
         It is a phrase match where the term has several words and they were found exactly, side by side.
         """

@@ -69,7 +69,7 @@ class Read(Producer):
         return 9 if ask.candidates and ask.term is not None else 0
 
     def produce(self, ask: Ask, context: Context) -> Evidence:
-        """Strong where the best candidate answers, moderate where only a later one does, weak where none does."""
+        """Return one entry: Strong if the best candidate answers, Moderate if only a later one does, Weak if none."""
         term = ask.term
         assert term is not None
         reads: list[tuple[str, _Read]] = []
@@ -79,16 +79,16 @@ class Read(Producer):
                 reads.append((candidate.path, _read_candidate(text, candidate, term, ask, context.tree)))
         if not reads:
             return ask.nothing(self.name, "no candidate could be read")
-        answering = [(number, read) for number, (_, read) in enumerate(reads) if read.place is not None]
+        answering = [(rank, read) for rank, (_, read) in enumerate(reads) if read.place is not None]
         if not answering:
             return ask.evidence(self.name, Quality.WEAK, [Place(path) for path, _ in reads], note=reads[0][1].why_not)
         places = [read.place for _, read in answering if read.place is not None]
         if ask.intent in MODEL_ONLY:
             note = "found, and not read: a question of how or why needs a model (knowbound model)"
             return ask.evidence(self.name, Quality.WEAK, places, note=note)
-        first_number, first = answering[0]
-        is_best, is_whole = first_number == 0, first.is_whole
-        is_named = term.kind is not TermKind.DESCRIPTION
+        first_rank, first = answering[0]
+        is_best, is_whole = first_rank == 0, first.is_whole
+        is_named = term.kind is not TermKind.DESCRIPTION  # a description has loose words
         quality = Quality.STRONG if is_best and is_whole and is_named else Quality.MODERATE
         note = "the best candidate has it" if is_best else "a later candidate has it"
         if not is_whole:
@@ -99,6 +99,7 @@ class Read(Producer):
 
 
 def _one_per_file(candidates: tuple[Place, ...], limit: int) -> list[Place]:
+    """Return the first candidate of each file."""
     first: dict[str, Place] = {}
     for candidate in candidates:
         first.setdefault(candidate.path, candidate)
@@ -112,7 +113,7 @@ def why_unfit(path: str, question: str) -> str:
     if source_rank(path) == _GENERATED:
         return "third-party or generated files answer nothing about this project"
     if _ABOUT_TESTS.search(question) or path in question:
-        return ""
+        return ""  # tests and changelogs are what it asks for
     if is_test(path):
         return "a test or a fixture answers nothing about the product"
     return "a changelog says what was once so" if is_changelog(path) else ""
@@ -139,13 +140,13 @@ def _lines_around(around: CodePassage | None, line: int) -> tuple[int, int]:
 
 
 def _read_source(text: str, candidate: Place, term: Term, around: CodePassage | None, question: str) -> _Read:
-    """Source answers by what it does: by a name in its syntax tree, by words in code, never by a comment."""
+    """Read source, which answers by what it does: a name in its syntax tree or words in code, never a comment."""
     path, line = candidate.path, candidate.line
     if term.kind is TermKind.IDENTIFIER:
         return _read_symbol(text, candidate, term, around, question)
     first, last = _lines_around(around, line)
     lines = text.split("\n")[first - 1 : last]
-    code = code_lines(text, path, first, last)
+    code = code_lines(text, path, first, last)  # the same lines without comments and literals
     head = f"{around.name} {around.above}" if around else ""
     is_whole = sum(bool(row.strip()) for row in code) > 1
     if term.kind in (TermKind.OPTION, TermKind.QUOTE):  # a text is a literal: it must be in one, not in a comment
@@ -166,23 +167,23 @@ def _read_source(text: str, candidate: Place, term: Term, around: CodePassage | 
 
 def _read_symbol(text: str, candidate: Place, term: Term, around: CodePassage | None, question: str) -> _Read:
     """Read a name where the syntax tree has it nearest to the candidate, in the role that the question asks for."""
-    name = candidate.symbol if candidate.symbol.isidentifier() else re.split(r"\.|::|->|#", term.text)[-1]
+    name = candidate.symbol if candidate.symbol.isidentifier() else re.split(r"\.|::|->|#", term.text)[-1]  # a member
     places = occurrences(text, candidate.path, name)
-    roles = {
+    roles = {  # the best first
         Focus.DEFINITION: (NameRole.DEFINITION,)
         if term.asks_definition
         else (NameRole.DEFINITION, NameRole.CALL, NameRole.USE),
         Focus.USES: (NameRole.CALL, NameRole.USE, NameRole.IMPORT),
         Focus.OCCURRENCES: (NameRole.CALL, NameRole.USE, NameRole.DEFINITION),
     }[term.focus]
-    excluded_kinds = {"parameter"} if term.asks_definition else set()
+    excluded_kinds = {"parameter"} if term.asks_definition else set[str]()
     if term.asks_definition and re.search(
         rf"\b(?:{_TYPE}) `?{re.escape(name)}\b|\b{re.escape(name)}`? (?:{_TYPE})\b", question
     ):
         excluded_kinds |= {"function", "method"}  # a type is asked for
     fitting = [place for place in places if place.role in roles and place.kind not in excluded_kinds]
     if not fitting:
-        key_line = _key_line(text, candidate, name) if not term.asks_definition else 0
+        key_line = _key_line(text, candidate, name) if not term.asks_definition else 0  # 0: no line
         if key_line:
             return _Read(Place(candidate.path, key_line, candidate.symbol), is_whole=True)
         return _Read(None, why_not=f"the syntax tree has no {roles[0]} of {name} here")
@@ -196,7 +197,7 @@ def _read_symbol(text: str, candidate: Place, term: Term, around: CodePassage | 
 
 
 def _key_line(text: str, candidate: Place, name: str) -> int:
-    """The line of code at the candidate on which the name is a key: a whole string, as settings are read."""
+    """Return the candidate's line if the name is a whole string in code there, as keys of settings are; else 0."""
     lines = text.split("\n")
     if candidate.line > len(lines):
         return 0
@@ -208,7 +209,7 @@ def _key_line(text: str, candidate: Place, name: str) -> int:
 def _read_document(
     text: str, candidate: Place, term: Term, ask: Ask, around: CodePassage | None, tree: SourceTree
 ) -> _Read:
-    """A page answers by what it says: a block with the words, and of the kind that is asked for."""
+    """Read a page, which answers by what it says: a block with the words, and of the kind that is asked for."""
     path, line = candidate.path, candidate.line
     is_page = extension(path) in DOCUMENTS
     if is_page and (term.asks_action or term.focus is Focus.USES) and not tree.is_knowledge:
@@ -216,11 +217,11 @@ def _read_document(
     first, last = _lines_around(around, line)
     lines = text.split("\n")[first - 1 : last]
     prose = [row for row in lines if row.strip() and not row.lstrip().startswith("#")]
-    prose = prose or _text_below_heading(text, line)
+    prose = prose or _text_below_heading(text, line)  # a section may hold nothing but sections
     head = f"{around.name} {around.above} {path}" if around else path
     block = _block_around(lines, line - first)
     cited_line = lines[line - first] if 0 <= line - first < len(lines) else ""
-    if not is_page:
+    if not is_page:  # settings, a script without grammar
         is_no_comment = cited_line.strip() and not cited_line.lstrip().startswith(("#", "//", ";"))
         return _Read(candidate, len(prose) > 1) if is_no_comment else _Read(None, why_not="only in a comment")
     if not prose or all(_SAYS_NOTHING.search(row) for row in (block or prose)):
@@ -246,7 +247,7 @@ def _text_below_heading(text: str, line: int) -> list[str]:
         heading_level = len(line_below) - len(line_below.lstrip("#"))
         if 0 < heading_level <= level:
             break
-        found += [line_below] if line_below.strip() and not heading_level else []
+        found += [line_below] if line_below.strip() and not heading_level else []  # no headings
     return found
 
 
@@ -256,7 +257,7 @@ def _without_question_numbers(text: str, term: Term) -> str:
 
 
 def _block_around(lines: list[str], at: int) -> list[str]:
-    """The paragraph, list item or table row around a line; nothing for a heading."""
+    """Return the paragraph, list item or table row around a line; nothing for a heading."""
     if not 0 <= at < len(lines) or not lines[at].strip() or lines[at].startswith("#"):
         return []
     begin, end = at, at + 1
@@ -269,11 +270,11 @@ def _block_around(lines: list[str], at: int) -> list[str]:
 
 
 def _missing_words(term: Term, text: str) -> list[str]:
-    """The words of a description that begin no word, and no part of a name, of a text."""
-    spoken = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", text).lower()
+    """Return the words of a description that begin no word, and no part of a name, of a text; and its absent names."""
+    separated = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", text).lower()  # `retryBudget` → `retry budget`
     absent = [
         word
         for word in term.words
-        if not re.search(rf"(?<![a-z]){re.escape(common_start(word) or word.lower())}", spoken)
+        if not re.search(rf"(?<![a-z]){re.escape(common_start(word) or word.lower())}", separated)
     ]
     return absent + [name for name in term.names if name not in text]

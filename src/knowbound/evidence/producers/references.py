@@ -25,6 +25,7 @@ DECLARATIONS = frozenset(
 )
 _TYPES = frozenset("class struct interface enum trait type union abstract record".split())
 _NO_SYMBOL = "no such symbol"
+_SPELLINGS, _LONG_NAME = 3, 10  # spellings tried for a typing error; characters: a shorter name is near to many
 _MANY_REFERENCES = 5  # part IV, "For references": more are Strong
 
 
@@ -70,26 +71,26 @@ class References(Producer):
         definitions, read_as = definitions_of(term, tree)
         names = list(dict.fromkeys(definition.name for definition in definitions))
         within = set(files_named(tree.files, term.within)) if term.within else None
-        if not names and term.kind is TermKind.IDENTIFIER:
+        if not names and term.kind is TermKind.IDENTIFIER:  # defined elsewhere, it may be used here
             names = [_last_part(term.text)]
         if not names:
             return ask.nothing(self.name, _NO_SYMBOL)
         hits: list[TextMatch] = []
         limited = ""
-        if term.kind is TermKind.IDENTIFIER or term.focus is not Focus.DEFINITION:
+        if term.kind is TermKind.IDENTIFIER or term.focus is not Focus.DEFINITION:  # else definitions are enough
             pattern = "|".join(rf"\b{re.escape(name)}\b" for name in sorted(names))
             hits, limited = tree.matches([pattern], ignore_case=False)
         if not hits and not definitions:
             return ask.nothing(self.name, _NO_SYMBOL)
-        most = PARSED_FOR_USES if term.focus is not Focus.DEFINITION else _PARSED_FOR_DEFINITION + len(definitions)
-        found = _resolve(names, definitions, hits, tree, min(most, PARSED_FOR_USES))
+        most_parsed = _PARSED_FOR_DEFINITION + len(definitions) if term.focus is Focus.DEFINITION else PARSED_FOR_USES
+        found = _resolve(names, definitions, hits, tree, min(most_parsed, PARSED_FOR_USES))
         found = [file for file in found if within is None or file.path in within]
         found = [file for file in found if _fits_container(file, term, tree)]
         return _grade(self.name, ask, term, names, found, read_as, limited, tree)
 
 
 def definitions_of(term: Term, tree: SourceTree) -> tuple[list[Definition], str]:
-    """The definitions that the term may mean; and the name it was read as, where it is spelled otherwise."""
+    """Return the definitions that the term may mean; and the name that it was read as, if it is spelled otherwise."""
     if term.kind is TermKind.IDENTIFIER:
         name = _last_part(term.text)
         return (tree.defined(name), "") if term.is_proposed else _resolve_identifier(name, tree)
@@ -97,8 +98,8 @@ def definitions_of(term: Term, tree: SourceTree) -> tuple[list[Definition], str]
     exact = [definition for definition in tree.named(term.words) if definition.kind != "heading" or tree.is_knowledge]
     if exact or term.kind is TermKind.WORD or term.is_proposed:  # nobody mistypes what is only proposed
         return [definition for definition in exact if not definition.name.startswith("_")] or exact, ""
-    for spelling in term.spellings[:3]:
-        meant = tree.mistyped(spelling) if len(spelling) >= 10 else None
+    for spelling in term.spellings[:_SPELLINGS]:
+        meant = tree.mistyped(spelling) if len(spelling) >= _LONG_NAME else None
         if meant:
             return tree.defined(meant), meant
     return [], ""
@@ -114,7 +115,7 @@ def _resolve_identifier(name: str, tree: SourceTree) -> tuple[list[Definition], 
     exact = tree.defined(name)
     if exact:
         return exact, ""
-    is_file = any(path.rpartition("/")[2].partition(".")[0] == name for path in tree.files)
+    is_file = any(path.rpartition("/")[2].partition(".")[0] == name for path in tree.files)  # the file is meant
     if tree.with_name(name):
         return [], ""  # written like this: no typing error
     other_case = tree.defined_in_another_case(name) if len(name) > 3 and not is_file else []
@@ -137,7 +138,7 @@ def _resolve(
     names: list[str], definitions: list[Definition], hits: list[TextMatch], tree: SourceTree, most_parsed: int
 ) -> list[UsesInFile]:
     """Return every file that has one of the names, with the role of each place."""
-    lines: dict[str, dict[int, str]] = defaultdict(dict)
+    lines: dict[str, dict[int, str]] = defaultdict(dict)  # by path and number, those with a name
     for hit in hits:
         lines[hit.path][hit.line] = hit.text
     by_path: dict[str, list[Definition]] = defaultdict(list)
@@ -165,15 +166,15 @@ def _resolve(
                 resolved_lines.add(definition.line)
         for line, content in lines[path].items():
             if line not in resolved_lines:
-                quoted = any(f"{sign}{name}{sign}" in content for name in names for sign in "\"'`")
-                (file.uses if quoted and source_rank(path) < 2 else file.text).append(line)
+                is_key = any(f"{sign}{name}{sign}" in content for name in names for sign in "\"'`")
+                (file.uses if is_key and source_rank(path) < 2 else file.text).append(line)
         if file.definitions or file.calls or file.uses or file.imports or file.text:
             found.append(file)
     return found
 
 
 def _fits_container(file: UsesInFile, term: Term, tree: SourceTree) -> bool:
-    """`Owner.member`: the file must define the owner or be it, or write the two together."""
+    """Report whether a file defines the owner of a member, is named like it, or writes the two together."""
     parts = re.split(r"\.|::|->|#", term.text) if term.kind is TermKind.IDENTIFIER else []
     if len(parts) < 2 or parts[-2] in ("self", "this", "cls"):
         return True
@@ -197,7 +198,7 @@ def _grade(
     limited: str,
     tree: SourceTree,
 ) -> Evidence:
-    """Quality from what the places are; strength from how many there are (part IV, phase 4)."""
+    """Return the evidence: quality by what the places are, strength by how many there are (part IV, phase 4)."""
     definitions = sum(len(file.definitions) for file in found)
     uses = sum(len(file.calls) + len(file.uses) + len(file.imports) for file in found)
     count = definitions + uses + sum(len(file.text) for file in found)
@@ -205,7 +206,7 @@ def _grade(
         return ask.evidence(tool, Quality.NONE, note=_NO_SYMBOL)
     quality, why = _what_places_prove(term, names[0], found, tree)
     spelling = _spelling_note(term, read_as)
-    is_same = glued(split_words(_last_part(term.text))) == glued(split_words(read_as))
+    is_same = glued(split_words(_last_part(term.text))) == glued(split_words(read_as))  # but for case and signs
     if spelling and quality is Quality.STRONG and not is_same:
         quality = Quality.MODERATE
     note = " ".join(filter(None, (spelling, limited)))
@@ -222,7 +223,7 @@ def _grade(
 
 
 def _what_places_prove(term: Term, name: str, found: list[UsesInFile], tree: SourceTree) -> tuple[Quality, str]:
-    """The level of resolved places: a definition is Strong; of uses more than five are Strong, fewer Moderate."""
+    """Return the level of resolved places, and why: a definition is Strong, uses only if they are more than five."""
     definitions = [place for file in found for place in file.definitions]
     calls = sum(len(file.calls) + len(file.uses) for file in found)
     imports = [(file.path, line) for file in found for line in file.imports]
@@ -255,7 +256,7 @@ def _import_note(name: str, imports: list[tuple[str, int]], tree: SourceTree) ->
 
 
 def _places(found: list[UsesInFile], focus: Focus, name: str) -> Iterable[Place]:
-    """Places in the order in which the question wants them."""
+    """Yield the places in the order in which the question wants them."""
     for file in sorted(found, key=lambda file: file_order(file, focus)):
         if focus is Focus.DEFINITION:
             lines = [(line, symbol) for line, symbol, _ in (file.declared or file.definitions)]
@@ -284,6 +285,7 @@ def file_order(file: UsesInFile, focus: Focus) -> tuple[object, ...]:
         )
     active = len(file.calls) + len(file.uses)
     if focus is Focus.USES:
+        # Users of a name before the file that declares it, importers and mentions last.
         rank_of_uses = 0 if active and not file.declared else 1 if active else 2 if file.imports else 3
         return (rank_of_source, rank_of_uses, -len(file.calls), -active, file.path)
     return (rank_of_source, -(active + len(file.definitions)), file.path)

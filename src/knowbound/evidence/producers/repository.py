@@ -78,9 +78,9 @@ def parse_status(text: str) -> TreeState:
         elif record.startswith("# branch.ab "):
             ahead, _, behind = record.removeprefix("# branch.ab +").partition(" -")
             ahead_behind = f", {ahead} ahead and {behind} behind" if (ahead, behind) != ("0", "0") else ""
-        elif record.startswith(("1 ", "u ")):
+        elif record.startswith(("1 ", "u ")):  # changed, unmerged: 8 or 10 fields before the path
             changed.append(record.split(" ", 8 if record[0] == "1" else 10)[-1])
-        elif record.startswith("2 "):
+        elif record.startswith("2 "):  # renamed
             changed.append(record.split(" ", 9)[-1])
             next(records, None)  # the name before the rename
         elif record.startswith("? "):
@@ -103,8 +103,8 @@ class Repository:
 
     @classmethod
     def open(cls, context: Context) -> Repository:
-        """The repository around the root, or the reason why there is none."""
-        unchecked = cls(context, shallow=False, is_top=True, switched_off={})
+        """Return the repository around the root. Raises UnansweredError with the reason if there is none."""
+        unchecked = cls(context, shallow=False, is_top=True, switched_off={})  # these commands run no program of it
         asked = unchecked._run("rev-parse", "--is-shallow-repository", "--is-inside-work-tree", "--show-toplevel")
         answers = asked.text.removesuffix("\n").split("\n", 2)
         if asked.code != 0 or answers[1] != "true":
@@ -117,14 +117,14 @@ class Repository:
         )
 
     def ask(self, *arguments: str) -> Ran:
-        """Run git; what keeps it from answering is a reason."""
+        """Run git. Raises UnansweredError if it is not there or does not finish."""
         ran = self._run(*arguments)
         if ran.timed_out:
             raise UnansweredError(f"git {arguments[0]} did not finish in time (time-out)")
         return ran
 
     def log(self, *arguments: str, count: int = ALL, paths: Sequence[str] | None = None) -> list[LogEntry]:
-        """Commits, newest first. Paths are pathspecs, given after the `--`; None is all of the root.
+        """Return commits, newest first. Paths are pathspecs, given after the `--`; None is all of the root.
 
         With a path git leaves out merges and empty commits, so the top of a repository is asked for without one.
         """
@@ -137,21 +137,21 @@ class Repository:
         return parse_log(ran.text)
 
     def messages(self, *span: str) -> list[tuple[LogEntry, str]]:
-        """Every commit with the rest of its message, newest first; of a very long history the first lines alone."""
+        """Return commits with their messages' bodies, newest first; of a very long history without the bodies."""
         where = () if self.is_top else (".",)
         fields = f"{FIELDS.removesuffix('%x1e')}%x1f%b%x1e"  # the body is the fifth field
         ran = self.ask("log", fields, *QUIET, *span, "--", *where)
         if ran.cut:
             return [(commit, "") for commit in self.log(*span)]
         records = (record.strip("\n").split("\x1f", 4) for record in ran.text.split("\x1e")[:-1])
-        return [(LogEntry(*fields[:4]), fields[4]) for fields in records if len(fields) == 5]
+        return [(LogEntry(*values[:4]), values[4]) for values in records if len(values) == 5]
 
     def change(self, commit: str) -> str:
         """The changed lines of a commit with the names of its files, as a diff without context."""
         return self.ask("show", "--format=", "--unified=0", *QUIET, "--end-of-options", commit, "--", ".").text
 
     def revision(self, name: str) -> str:
-        """The revision of that name; "v2" is also the first of the tags v2.…, where there is no other."""
+        """Return the revision of that name, or ""; "v2" is also the first of the tags v2.…, if there is no other."""
         known = self.ask("rev-parse", "--quiet", "--verify", "--end-of-options", f"{name}^{{commit}}")
         if known.code == 0:
             return known.text.strip()
@@ -169,14 +169,14 @@ class Repository:
         return ""
 
     def pickaxe(self, *names: str) -> list[LogEntry]:
-        """Commits that add or remove one of the names, as whole words: `foo` is not found in `foobar`."""
+        """Return commits that add or remove one of the names, as whole words: `foo` is not found in `foobar`."""
         plain = [name.replace(".", "[.]") for name in names if re.fullmatch(r"\w(?:[\w .:-]*\w)?", name, re.ASCII)]
         if plain:
             return self.log("--pickaxe-regex", rf"-S\b({'|'.join(plain)})\b")
-        return self.log(f"-S{names[0]}")
+        return self.log(f"-S{names[0]}")  # other signs have no word boundary: as it is written
 
     def files_named(self, name: str) -> list[str]:
-        """Tracked files or folders with this path, or with this as the end of their path."""
+        """Return the tracked file or folder of this path, else the files whose path ends with it."""
         tracked = self.ask("ls-files", "-z").text.split("\0")[:-1]
         wanted = name.removeprefix("./").rstrip("/")
         exact = [path for path in tracked if path == wanted or path.startswith(wanted + "/")]
@@ -201,6 +201,7 @@ class Repository:
         return pairs
 
     def _run(self, *arguments: str) -> Ran:
+        """Run git within the limits, with the repository's own programs switched off."""
         limits = self.context.limits
         ran = run_git(
             self.context.root,

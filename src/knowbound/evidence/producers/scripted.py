@@ -46,7 +46,7 @@ class Npm(System):
     keeps = frozenset({"node_modules"})
 
     def build(self, work: Workspace, named: str) -> Built:
-        """The script `build`, or `build:NAME`, or a script of that name."""
+        """Run the script `build:NAME` or NAME, else `build`; without any, check the syntax."""
         scripts = self._scripts(work)
         own = next((name for name in (f"build:{named}", named) if named and name in scripts), "")
         if own:
@@ -57,14 +57,14 @@ class Npm(System):
         command = f"npm run {script}"
         ran = work.run("npm", "run", script)
         if ran.code == 0:
-            made = () if _TRIVIAL.fullmatch(str(scripts[script])) else (script,)
+            made = () if _TRIVIAL.fullmatch(str(scripts[script])) else (script,)  # `echo ok` builds nothing
             return Built("npm", command, passed=True, made=made, has_named=bool(own))
         self._raise_if_not_installed(ran.text)
         places = places_in(work, ((path, int(line), what) for path, line, what in _TSC.findall(ran.text)))
         return Built("npm", command, passed=False, failures=places, says=first_error(ran.text))
 
     def test(self, work: Workspace, named: str) -> Tested:
-        """The script `test`; whether the named target was among the tests is read from their names."""
+        """Run the script `test`; whether the named target was among the tests is read from their names."""
         if not has_test_script(self._scripts(work)):
             raise UnableError("package.json has no test script")
         ran = work.run("npm", "test")
@@ -95,9 +95,8 @@ class Npm(System):
         for path in scripts[:_MOST_CHECKED]:
             ran = work.run("node", "--check", "--", path)
             if ran.code != 0:
-                said = ran.text
-                line = re.search(r":(\d+)$", said, re.M)
-                failures.append((path, int(line[1]) if line else 0, first_error(said)))
+                line = re.search(r":(\d+)$", ran.text, re.M)
+                failures.append((path, int(line[1]) if line else 0, first_error(ran.text)))
         partial = "TypeScript is not checked" if has_typescript else ""
         if len(scripts) > _MOST_CHECKED:
             partial = f"only {_MOST_CHECKED} of {len(scripts)} files are checked"
@@ -144,7 +143,7 @@ class Python(System):
     words = ("pytest", "python")
 
     def build(self, work: Workspace, named: str) -> Built:
-        """`python -m compileall`: there is no other build that needs no network."""
+        """Compile every file with `python -m compileall`: there is no other build that needs no network."""
         python = next(interpreters(work), sys.executable)
         ran = work.run(python, "-m", "compileall", "-f", "-x", _NOT_SOURCES, ".")
         made = tuple(_COMPILING.findall(ran.text))
@@ -152,14 +151,14 @@ class Python(System):
         if ran.code == 0:
             return Built("compileall", "python -m compileall", passed=True, made=made, has_named=has_named)
         found = [(path or other, int(line or 0), "") for path, line, other in _BROKEN.findall(ran.text)]
-        places = places_in(work, [entry for entry in found if entry[1]] or found)
+        places = places_in(work, [entry for entry in found if entry[1]] or found)  # those with a line, else the files
         says = f"{places[0].path}:{places[0].line} does not compile" if places else first_error(ran.text)
         return Built("compileall", "python -m compileall", passed=False, failures=places, says=says)
 
     def test(self, work: Workspace, named: str) -> Tested:
-        """pytest; with a name, first the tests whose file, class or function has it."""
-        look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
-        python = next((path for path in interpreters(work) if work.run(path, "-c", look).code == 0), "")
+        """Run pytest: the tests whose file, class or function has the name; if there are none, all."""
+        has_pytest = "import importlib.util, sys; sys.exit(importlib.util.find_spec('pytest') is None)"
+        python = next((path for path in interpreters(work) if work.run(path, "-c", has_pytest).code == 0), "")
         if not python:
             raise UnableError("pytest is not installed for this project")
         if named:
@@ -178,7 +177,7 @@ class Python(System):
             raise UnableError(f"pytest cannot run here: {first_error(ran.text)}")
         failing = _FAILED.findall(ran.text)
         missing = [_NO_MODULE.search(reason) for _, _, reason in failing]
-        if missing and all(missing) and missing[0]:
+        if missing and all(missing) and missing[0]:  # every failure is a module that is not there
             raise UnableError(f"{missing[0][1]} is not installed for this project: its tests cannot be imported")
         return Tested(
             "pytest",

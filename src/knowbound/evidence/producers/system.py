@@ -104,7 +104,7 @@ def compiler_errors(text: str, work: Workspace) -> tuple[Place, ...]:
 
 def places_in(work: Workspace, found: Iterable[tuple[str, int, str]]) -> tuple[Place, ...]:
     """Return paths of the copy, with line and message, as places of the tree; paths outside are left out."""
-    places: dict[Place, None] = {}
+    places: dict[Place, None] = {}  # each once, in order
     for path, line, message in found:
         try:
             relative = (work.root / path).resolve().relative_to(work.root.resolve())
@@ -115,7 +115,7 @@ def places_in(work: Workspace, found: Iterable[tuple[str, int, str]]) -> tuple[P
 
 
 def first_error(text: str) -> str:
-    """The first line that mentions an error, else the last line there is."""
+    """Return the first line that mentions an error, else the last line; "" without any."""
     lines = [line for line in text.splitlines() if line.strip()]
     errors = (line for line in lines if re.search(r"\berror\b|\*\*\*|\bERR!|\bfailed\b|Error:", line, re.I))
     return one_line(next(errors, lines[-1] if lines else ""))
@@ -146,6 +146,7 @@ def _go_counts(text: str) -> OutcomeCounts | None:
 
 
 def _googletest_counts(text: str) -> OutcomeCounts | None:
+    """Return the tests of GoogleTest's last lines, which name only the failures that there are."""
     passed = re.search(r"^\[  PASSED  \] (\d+) tests?", text, re.M)
     if not passed:
         return None
@@ -201,7 +202,7 @@ class Workspace:
     context: Context
 
     def run(self, *argv: str, env: Mapping[str, str] | None = None) -> Output:
-        """Run a program in the copy; what ends before it has an outcome is no evidence."""
+        """Run a program in the copy. Raises UnableError if it has no outcome: not there, too long, too much output."""
         limits = self.context.limits
         seconds = min(limits.run_seconds, self.context.seconds_left)
         own = {"HOME": str(self.home), "TMPDIR": str(self.home), **_OFFLINE, **_toolchains(), **(env or {})}
@@ -219,7 +220,7 @@ class Workspace:
     def _with_tree_paths(self, text: str) -> str:
         """Return the output with paths of the tree in place of those of the copy, which is gone afterwards."""
         for folder, name in ((self.root, "."), (self.home, "~")):
-            for path in dict.fromkeys((str(folder.resolve()), str(folder))):
+            for path in dict.fromkeys((str(folder.resolve()), str(folder))):  # a temporary folder may be a link
                 text = text.replace(f"{path}/", "" if name == "." else "~/").replace(path, name)
         return text
 
@@ -232,10 +233,10 @@ def _toolchains() -> dict[str, str]:
     """Return the places of tools in the user's home, since the copy has a home of its own."""
     found = {name: os.environ[name] for name in ("CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN") if name in os.environ}
     cargo = shutil.which("cargo")
-    if cargo and Path(cargo).parent.name == "bin":
-        own = Path(cargo).parent.parent
-        rustup = own.parent / ".rustup"
-        found.setdefault("CARGO_HOME", str(own))
+    if cargo and Path(cargo).parent.name == "bin":  # `~/.cargo/bin/cargo`
+        cargo_home = Path(cargo).parent.parent
+        rustup = cargo_home.parent / ".rustup"
+        found.setdefault("CARGO_HOME", str(cargo_home))
         if rustup.is_dir():
             found.setdefault("RUSTUP_HOME", str(rustup))
     return found
@@ -243,7 +244,7 @@ def _toolchains() -> dict[str, str]:
 
 @contextmanager
 def workspace(context: Context, keep: frozenset[str] = frozenset()) -> Iterator[Workspace]:
-    """A copy of the tree for as long as the block lasts; `keep` names folders to copy that are otherwise left."""
+    """Yield a copy of the tree for as long as the block lasts; `keep` names folders to copy that are otherwise left."""
     with tempfile.TemporaryDirectory(prefix="knowbound-", ignore_cleanup_errors=True) as temporary:
         copy, home = Path(temporary) / "tree", Path(temporary) / "home"
         home.mkdir()
@@ -261,14 +262,14 @@ def copy_tree(root: Path, copy: Path, keep: frozenset[str] = frozenset(), most_b
         folder = folders.pop()
         source = root / folder
         if folder and any(os.path.lexists(source / name) for name in MADE_BY_TOOLS):
-            continue
+            continue  # an environment or a cache, whatever its name
         (copy / folder).mkdir(parents=True)
         try:
             with os.scandir(source) as entries:
-                here = [entry for entry in entries if entry.name not in left_out]
-        except OSError:
+                kept = [entry for entry in entries if entry.name not in left_out]
+        except OSError:  # unreadable: the build will say if it needs it
             continue
-        for entry in here:
+        for entry in kept:
             there = copy / folder / entry.name
             if entry.is_symlink():
                 _copy_link(Path(entry.path), there, inside, copy)
@@ -290,7 +291,7 @@ def _copy_file(root: Path, path: str, there: Path) -> None:
 
 
 def _copy_link(link: Path, there: Path, inside: Path, copy: Path) -> None:
-    """A link is copied as a link, if it leads to something inside the tree."""
+    """Copy a link as a link to the same place in the copy, if it leads to something inside the tree."""
     try:
         target = link.resolve(strict=True).relative_to(inside)
         there.symlink_to(os.path.relpath(copy / target, there.parent))

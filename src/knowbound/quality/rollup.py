@@ -85,7 +85,7 @@ def roll_up(
     """
     last = today or utc_now()[:10]
     # The oldest day whose turns are kept, and the first day that no other machine may be removing yet.
-    oldest, leaving = day_before(last, KEPT_DAYS), day_before(last, KEPT_DAYS - 2)
+    oldest, settled_from = day_before(last, KEPT_DAYS), day_before(last, KEPT_DAYS - 2)
     logged_days = log.days()
     rolled_days = {day.date: day for day in log.rollups()}
     made: list[DayRollup] = []
@@ -98,7 +98,7 @@ def roll_up(
             continue
         is_same = day is not None and (day.turns, day.newest) == (logged_day.turns, logged_day.newest)
         # A day that is about to leave the log may have lost turns already: it stays.
-        is_leaving = day is not None and logged_day.date < leaving and logged_day.turns < day.turns
+        is_leaving = day is not None and logged_day.date < settled_from and logged_day.turns < day.turns
         if logged_day.date in written or not (is_same or is_leaving):
             made.append(day_of(logged_day.date, log.of_day(logged_day.date)))
     earlier_records = log.discoveries()

@@ -121,7 +121,7 @@ def _hold_back(settings: Settings, log: QualityLog, waiting: Sequence[Suggestion
         found = [*index.flagged([FlagKind.HELD_BACK]), *(entry for id_ in reasons for entry in index.known(id_))]
     released = hold_back(settings, reasons, [entry.item for entry in found], by=HOLDER)
     records = {record.id for record in log.discoveries() if record.item not in released}
-    holdings = {name for name in known_holdings if name.partition(_UNDONE)[0] in records}
+    holdings = {name for name in known_holdings if name.partition(_UNDONE)[0] in records}  # still of use
     holdings |= {names[suggestion.item] for suggestion in to_hold}
     if holdings != known_holdings:
         log.put_note(HELD, msgspec.json.encode(sorted(holdings)))

@@ -175,7 +175,7 @@ def commit_on_branch(fix: Fix, settings: Settings) -> str:
         for patch in fix.patches:
             path = f"{prefix}{patch.path}"
             draft.write_bytes(patch.before)
-            entry = git("ls-tree", "--full-tree", "HEAD", "--", path).split()
+            entry = git("ls-tree", "--full-tree", "HEAD", "--", path).split()  # mode, type, hash, path; or nothing
             if patch.before and (not entry or entry[2] != git("hash-object", "--no-filters", str(draft))):
                 raise InputError("no-branch", f"{patch.path} differs from the last commit. Commit it first.")
             draft.write_bytes(patch.after)

@@ -41,6 +41,7 @@ from knowbound.user_files import make_file, make_folder
 
 _HELP_SECONDS = 60.0  # for a client to print its version or its options
 _VERSION_CHARACTERS = 100
+_HOOK_SECONDS = 10  # that a client waits for one of our hooks
 READ_ONLY = ("Read", "Grep", "Glob", "LS")  # LS: only older clients have it
 _ITEM_CHARACTERS = 500  # of an item that are kept, as of every injection
 # What names the model and how it is reached. Not among them, on purpose: everything that is text for the model.
@@ -145,7 +146,7 @@ class ClaudeExecutor(ClientExecutor):
     def injecting(self) -> list[str]:
         """Our hooks as settings beside the project's, and their output in the stream, which is where items are read."""
         groups = {
-            event: [{"hooks": [{"type": "command", "command": command, "timeout": 10}]}]
+            event: [{"hooks": [{"type": "command", "command": command, "timeout": _HOOK_SECONDS}]}]
             for event, command in self.hooks.items()
         }
         shown = ["--include-hook-events"] if self.understands("--include-hook-events") else []
@@ -168,7 +169,8 @@ class CodexExecutor(ClientExecutor):
         options = ["--dangerously-bypass-hook-trust"]
         for event, command in self.hooks.items():
             quoted = msgspec.json.encode(command).decode()  # a JSON text is a TOML string, too
-            options += ["-c", f'hooks.{event}=[{{hooks=[{{type="command", command={quoted}, timeout=10}}]}}]']
+            hook = f'{{type="command", command={quoted}, timeout={_HOOK_SECONDS}}}'
+            options += ["-c", f"hooks.{event}=[{{hooks=[{hook}]}}]"]
         return options
 
     def arguments(self, task: Task) -> list[str]:

@@ -323,7 +323,7 @@ class FileTools:
                 return f"Error: {asked} exceeds maximum allowed size."
         except OSError as error:
             return f"Error: permission denied: {error.strerror}"
-        if b"\0" in content[:8000]:
+        if b"\0" in content[:8000]:  # as git recognises a binary file
             return f"Error: invalid input: {asked} is a binary file."
         if not content:
             return "(the file is empty)"

@@ -129,7 +129,7 @@ def _of_gaps(gaps: Iterable[Gap], existing_prompts: Collection[str]) -> Iterator
         if gap.is_found and gap.wanted and not gap.answers:
             yield NotDrafted(missing, "was found, and where is not certain enough to be asserted")
             continue
-        user_question = question_of_prompt(gap.prompt) if gap.prompt not in existing_prompts else ""
+        user_question = question_of_prompt(gap.prompt) if gap.prompt not in existing_prompts else ""  # a sample has it
         if gap.wanted:
             question = question_of_search(gap.wanted, gap.said, gap.answers)
         else:

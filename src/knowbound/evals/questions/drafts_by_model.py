@@ -234,7 +234,7 @@ def _expected(sample: DraftedSample, question: str, page_parts: Sequence[str]) -
     groups = [[" ".join(text.split()) for text in group if text.strip()] for group in sample.expected]
     for words in groups:
         first = _normalised(words[0]) if words else ""
-        is_shown = first and (_normalised(sample.quote).find(first) >= 0 or is_quoted(words[0], [sample.quote]))
+        is_shown = first and (first in _normalised(sample.quote) or is_quoted(words[0], [sample.quote]))
         is_guessable = first in _COMMON_ANSWERS or (first.isalnum() and len(first) < 2)
         # The question must not have the name, nor all words that it is made of (`http_port`: "HTTP port").
         parts = content_stems(" ".join(re.findall(r"[a-z]+", first)))

@@ -149,8 +149,8 @@ class Rollout:
         baseline = self.state.baselines.get(self.leg.number) or Baseline("", "")
         backends = self.leg.backends if baseline.of_backend else ()  # compared as the baseline was taken
         in_leg = [day for day in self._days if first_whole_day <= day.date <= self._today and day.turns]
-        ranked_lately = (is_too_slow(day.rank_ms, RANKING_LIMIT_MS) for day in in_leg if day.date >= first)
-        slow_days = [is_slow for is_slow in ranked_lately if is_slow is not None]  # None: too few runs
+        slow_by_day = (is_too_slow(day.rank_ms, RANKING_LIMIT_MS) for day in in_leg if day.date >= first)
+        slow_days = [is_slow for is_slow in slow_by_day if is_slow is not None]  # None: too few runs
         return LegFacts(
             days=len(in_leg),
             turns=sum(day.turns for day in in_leg),

@@ -259,7 +259,7 @@ def load(
             assert file is not None
             raise refusal(file, list(risky_in_use.values()), user_file)
         project_values = {name: value for name, value in project_values.items() if name not in risky_in_use}
-        risky_in_use = {}
+        risky_in_use = {}  # left out above
     for name, setting in risky_in_use.items():
         if setting.risk is Risk.PROGRAM:  # it may be run from another folder
             project_values[name] = absolute_command(setting.value, root, always=setting.key.startswith(_RUN_ANYWHERE))

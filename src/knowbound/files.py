@@ -83,6 +83,7 @@ class Walk:
         self.special: list[str] = []  # pipes, sockets, devices, links to nothing
 
     def __iter__(self) -> Iterator[os.DirEntry[str]]:
+        """Yield the files; whatever is not yielded is noted in one of the lists."""
         folders = [self._top]
         while folders:
             folder = folders.pop()
@@ -167,6 +168,7 @@ def _open_by_name(root: str, name: str) -> BufferedReader:
 
 
 def _open_without_links(top: str, path: str) -> BufferedReader:
+    """Open a file folder by folder, following no link. Raises NotBelowError for a link or anything but a file."""
     *folders, name = path.split(os.sep)
     opened_folder = os.open(top, _FOLDER_FLAGS)
     try:

@@ -93,7 +93,7 @@ def forget(selection: Selection, settings: Settings, *, is_preview: bool = False
         if not is_preview:
             scope.forgotten.keep(home)
             shutil.rmtree(home / data_dir.RECEIPTS, ignore_errors=True)  # printed reports, to be printed again
-        erased = Erased(texts=set(selection.sessions))
+        erased = Erased(texts=set(selection.sessions))  # searched for in any case
         if shared:
             _erase_shared(shared, scope, erased, is_preview)
         if settings.cluster_mongo_url:

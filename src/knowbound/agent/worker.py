@@ -216,7 +216,7 @@ class SyncWorker:
             else:
                 note_current(self._home, name, looked_at)
         except KnowboundError as error:
-            if error.slug == "store-busy":
+            if error.slug == "store-busy":  # another process writes: no failure of the backend
                 self._next_looks[name] = time.monotonic() + _BUSY_SECONDS
                 return
             self._retry_later(name, error)
@@ -250,7 +250,7 @@ class SyncWorker:
         try:
             if self._backends[name].wait_for_change(wait_seconds):
                 time.sleep(_SETTLE_SECONDS)
-                self._next_looks[name] = 0.0
+                self._next_looks[name] = 0.0  # at once
         except StoreError as error:
             self._retry_later(name, error)
 

@@ -157,6 +157,7 @@ def trust_command(
 
 
 def _revoke_trust(project: Path) -> None:
+    """Stop trusting a project's settings, and drop the items of backends that only these named."""
     from knowbound.config import load
     from knowbound.kms.opening import open_knowledge_store
     from knowbound.store.data_dir import INDEX, OURS, owner_of

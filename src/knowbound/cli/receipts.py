@@ -150,7 +150,7 @@ def _may_repeat(arguments: Sequence[str]) -> bool:
 def _name(arguments: Sequence[str]) -> str:
     """Return the file name of the receipt of a run."""
     environment = sorted(item for item in os.environ.items() if item[0] not in _NOT_INPUT)
-    terminals = [os.get_terminal_size(n) if os.isatty(n) else None for n in (1, 2)]
+    terminals = [os.get_terminal_size(n) if os.isatty(n) else None for n in (1, 2)]  # their width shapes the text
     return _digest(repr((__version__, sys.version, list(arguments), os.getcwd(), environment, terminals)))
 
 

@@ -257,6 +257,7 @@ def _show(fix: Fix) -> None:
 
 
 def _undo(id_: str, decided: dict[str, DecidedFix], settings: Settings, yes: bool) -> None:
+    """Take a fix back, after its reverse diff was shown. Raises InputError if it is not in place."""
     from knowbound.review.fixing import undo_fix, undo_of
     from knowbound.store.decisions import FixState
 

@@ -222,6 +222,7 @@ def _claims(report: AuditReport) -> Table:
 
 
 def _groups(report: AuditReport) -> Iterator[Section]:
+    """Yield a table of diagnoses for each way of grouping, such as by week."""
     shown = (Diagnosis.UNSUPPORTED, Diagnosis.GROUNDED, Diagnosis.UNKNOWN, Diagnosis.INCOMPLETE)
     for name, groups in report.groups.items():
         if len(groups) < 2 and name != "week":  # a single group repeats the whole; a single week begins a series
@@ -315,6 +316,7 @@ _JUDGED = frozenset({Diagnosis.UNSUPPORTED, Diagnosis.MISLED, Diagnosis.BLIND, D
 
 
 def _for_machines(report: AuditReport, format: GapFormat) -> str:
+    """Return the report as SARIF, JUnit XML or GitHub's workflow commands: what is wrong, and the rate."""
     from knowbound.report.formats import ci, sarif  # noqa: PLC0415  (only these formats need them)
 
     bad = report.whole.rate(Diagnosis.UNSUPPORTED)
@@ -420,12 +422,12 @@ def _listed(title: str, lines: Iterable[Line], shown: int = 10) -> Section:
     return section(title, title.split(maxsplit=1)[0].lower(), listing(lines, shown, "--format json"))
 
 
-def _answer(found: Investigation) -> Line:
+def _answer(investigation: Investigation) -> Line:
     """Return the answer with its place; "" without an answer."""
-    if found.answer is None:
+    if investigation.answer is None:
         return ""
-    place = place_words(found.answer.path, found.answer.line) if found.answer.path else ""
-    return (data(found.answer.text), *(("  (", data(place), ")") if place else ()))
+    place = place_words(investigation.answer.path, investigation.answer.line) if investigation.answer.path else ""
+    return (data(investigation.answer.text), *(("  (", data(place), ")") if place else ()))
 
 
 def _source(source: CitedSource) -> Line:

@@ -173,6 +173,7 @@ def reading(gap: GapFigures, unit: str = "sample") -> Facts:
 
 
 def _open_reading(gap: GapFigures, coverage: Coverage) -> Facts:
+    """Explain how to read the open rates, and the specification's rates beside them."""
     limits = soft("(of the weighted open rate: green under 10%, yellow under 30%, else red)")
     rows: list[tuple[str, Line]] = [
         ("Band", (band_span(gap, gap.open_band), " ", limits)),
@@ -313,6 +314,7 @@ def _way_back(entry: InventoryEntry) -> Fold:
 
 
 def _signal_lines(signal: Signal, prompt: str) -> Iterable[Line]:
+    """Yield the search or the words of a signal, and the prompt that it belongs to."""
     if signal.type in wording.SEARCHES:
         yield data(wording.without_uuids(wording.search_words(signal)))
         if signal.said:

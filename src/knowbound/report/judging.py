@@ -45,6 +45,7 @@ def gate_words(gate: MetricGate, found: Calibration) -> str:
 
 
 def _reason_words(gate: MetricGate, found: Calibration) -> str:
+    """Say why the gate of a metric is in its state."""
     agreement = f"agreement is {found.agreement}"
     kappa = f"κ is {found.kappa}"
     match gate.reason:
@@ -71,6 +72,7 @@ def _reason_words(gate: MetricGate, found: Calibration) -> str:
 
 
 def _fallback_words(gate: MetricGate) -> str:
+    """Say what a larger model changes about a metric; "" if there is nothing to say."""
     if gate.state is GateState.HALTED and gate.fallback is None:
         return "there is no larger model to ask (model.fallback)"
     if gate.state in (GateState.HALTED, GateState.KILLED) and gate.fallback:
@@ -198,13 +200,13 @@ def _page(report: CalibrationReport) -> Page:
     )
 
 
-def _table(found: Calibration | ScoreCalibration) -> Table:
+def _table(calibration: Calibration | ScoreCalibration) -> Table:
     """Labels down, verdicts across."""
-    if isinstance(found, ScoreCalibration):
-        rows = ((f"label {score}", *map(str, row)) for score, row in enumerate(found.table, 1))
+    if isinstance(calibration, ScoreCalibration):
+        rows = ((f"label {score}", *map(str, row)) for score, row in enumerate(calibration.table, 1))
         return table("|".join(("", *(f"judge {score}>" for score in range(1, 6)))), rows)
-    yes = ("label yes", str(found.true_yes), str(found.false_no))
-    return table("|judge yes>|judge no>", (yes, ("label no", str(found.false_yes), str(found.true_no))))
+    yes = ("label yes", str(calibration.true_yes), str(calibration.false_no))
+    return table("|judge yes>|judge no>", (yes, ("label no", str(calibration.false_yes), str(calibration.true_no))))
 
 
 def _figures(report: CalibrationReport) -> Iterator[tuple[str, str, str]]:
@@ -231,13 +233,13 @@ def _figures(report: CalibrationReport) -> Iterator[tuple[str, str, str]]:
         yield "Corrected", corrected, "the same for a judge without error (Rogan–Gladen)"
 
 
-def _score_figures(found: ScoreCalibration) -> Iterator[tuple[str, str, str]]:
-    yield "Weighted κ", str(found.kappa), "agreement beyond chance; two points apart count four times one"
-    yield "Difference", str(found.difference), "points apart, on average"
-    yield "Same score", str(found.agreement), ""
-    if found.length_bias.value is not None:
-        yield "Length bias", str(found.length_bias), _LENGTH
-    yield "Unscored", str(found.failed), "counted apart, never as a score"
+def _score_figures(calibration: ScoreCalibration) -> Iterator[tuple[str, str, str]]:
+    yield "Weighted κ", str(calibration.kappa), "agreement beyond chance; two points apart count four times one"
+    yield "Difference", str(calibration.difference), "points apart, on average"
+    yield "Same score", str(calibration.agreement), ""
+    if calibration.length_bias.value is not None:
+        yield "Length bias", str(calibration.length_bias), _LENGTH
+    yield "Unscored", str(calibration.failed), "counted apart, never as a score"
 
 
 def _notes(report: CalibrationReport) -> Iterator[Line]:
@@ -249,6 +251,7 @@ def _notes(report: CalibrationReport) -> Iterator[Line]:
 
 
 def _label_notes(mark: LabelMark, noun: str, *, is_weighted: bool) -> Iterator[Line]:
+    """Yield notes on the labels: that they weigh differently, and that some were given more than once."""
     if is_weighted:
         yield f"Labels weigh differently: the shares are those of all {noun}s, the counts those of the labels."
     if mark.repeated:

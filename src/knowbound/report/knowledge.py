@@ -106,13 +106,14 @@ def render_junk(found: Sequence[JunkEntry], entries: int, format_: str) -> Itera
     return lines_or_rows(format_, _junk_lines(found, entries), found)
 
 
-def _junk_lines(found: Sequence[JunkEntry], entries: int) -> Iterator[str]:
-    for entry in found:
+def _junk_lines(junk: Sequence[JunkEntry], entries: int) -> Iterator[str]:
+    """Yield each entry that can be deleted with its reason, then their number."""
+    for entry in junk:
         other = f" ({entry.of})" if entry.of else ""
         yield f"{entry.id}  {translated(entry.kind)}{other}, {counted(entry.tokens, 'token')}: {entry.why}"
         yield f"    {_cut(' '.join(entry.content.split()))}"
-    spent = sum(entry.tokens for entry in found)
-    yield say("{} entries: {} can be deleted, {:,} tokens. Their ids: --format jsonl", entries, len(found), spent)
+    spent = sum(entry.tokens for entry in junk)
+    yield say("{} entries: {} can be deleted, {:,} tokens. Their ids: --format jsonl", entries, len(junk), spent)
 
 
 def render_skills(found: Sequence[SkillCheck], format_: str) -> Iterator[str]:
@@ -120,8 +121,9 @@ def render_skills(found: Sequence[SkillCheck], format_: str) -> Iterator[str]:
     return lines_or_rows(format_, _skill_lines(found), found)
 
 
-def _skill_lines(found: Sequence[SkillCheck]) -> Iterator[str]:
-    for skill in found:
+def _skill_lines(skills: Sequence[SkillCheck]) -> Iterator[str]:
+    """Yield each skill with its size, its use and its problems, then their numbers."""
+    for skill in skills:
         always = f"{skill.listed_tokens:,} in every session"
         cost = f"{counted(skill.lines, 'line')}, {counted(skill.tokens, 'token')} ({always})"
         yield f"{skill.name}  {skill.file}: {cost}"
@@ -130,9 +132,9 @@ def _skill_lines(found: Sequence[SkillCheck]) -> Iterator[str]:
             ends = f"; {skill.ended_well:,} ended well, {skill.with_gaps:,} hit a gap" if skill.uses else ""
             yield f"    {used}{ends}; {skill.matched:,} of {skill.prompts:,} prompts share words with its description"
         yield from (f"    {skill.file}:{problem.line}: {problem.text}" for problem in skill.problems)
-    wrong, is_used = sum(bool(skill.problems) for skill in found), any(skill.uses is not None for skill in found)
+    wrong, is_used = sum(bool(skill.problems) for skill in skills), any(skill.uses is not None for skill in skills)
     hint = "" if is_used else " How they were used: knowbound observe, then again."
-    yield f"{counted(len(found), 'skill')}, {wrong:,} with a problem.{hint}"
+    yield f"{counted(len(skills), 'skill')}, {wrong:,} with a problem.{hint}"
 
 
 _SHOWN, _CUT_SHOWN = 10, 5  # rules that were ignored, and that may be cut

@@ -265,6 +265,7 @@ def render_team(report: TeamReport, format_: str) -> str:
 
 
 def _team_lines(report: TeamReport) -> Iterator[str]:
+    """Yield each project of a team: what to do, then its figures and its watermark."""
     if not report.projects:
         yield f"No project has sessions of {report.least} people or more."
     for project in report.projects:

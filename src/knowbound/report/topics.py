@@ -76,14 +76,14 @@ def opening(report: ObserveReport) -> dict[str, list[Topic]]:
     """
     here = project_name(report.root)
     projects = sorted(report.projects, key=lambda name: (name != here, -report.projects[name]))
-    found: dict[str, list[Topic]] = {
+    topics_of: dict[str, list[Topic]] = {
         name: [] for name in projects or dict.fromkeys(topic.project for topic in report.topics)
     }
     for topic in report.topics:
         if topic.saves >= WORTH:
-            found.setdefault(topic.project, []).append(topic)
-    shown = [name for name, topics in found.items() if topics][:_PROJECTS]
-    return {name: sorted(found[name], key=lambda topic: not is_new(topic, report))[:FIRST] for name in shown}
+            topics_of.setdefault(topic.project, []).append(topic)
+    shown = [name for name, topics in topics_of.items() if topics][:_PROJECTS]
+    return {name: sorted(topics_of[name], key=lambda topic: not is_new(topic, report))[:FIRST] for name in shown}
 
 
 def is_new(topic: Topic, report: ObserveReport) -> bool:
@@ -102,6 +102,7 @@ def _count_words(report: ObserveReport, first: Sequence[Topic]) -> str:
 
 
 def _topic_entry(topic: Topic, report: ObserveReport, *, shows_project: bool = False) -> Entry:
+    """Return a topic with its cost, its endings and its answers, and a link to its first gap."""
     new = Span("new", Tone.PILL) if is_new(topic, report) else ""
     head = joined((Span(shortened(topic.title, _TITLE), Tone.TITLE), soft(topic.id), new))
     places = tuple(place_words(example.file, example.line) for example in topic.examples)

@@ -186,6 +186,7 @@ class _Answers:
     def _rendered(
         self, request: Request, template: str, values: Mapping[str, Any], page: StudioPage | None, status: int
     ) -> Response:
+        """Render a template with what is known of the visitor and of the browser."""
         visitor, language = request.scope.get("knowbound.visitor"), self._language_of(request)
         theme = cookies_of(request.headers).get(_THEME, "")
         use_here(sentences(language))

@@ -69,7 +69,7 @@ class Live:
         last_traces = last_stores = ""
         try:
             while True:
-                began, is_woken = time.monotonic(), self._wake.is_set()
+                began, is_woken = time.monotonic(), self._wake.is_set()  # woken by a change in the studio
                 self._wake.clear()
                 if self._reads:
                     traces = await asyncio.to_thread(self._traces_fingerprint)

@@ -64,6 +64,7 @@ def check_databases(home: Path) -> Iterator[HealthCheck]:
 
 
 def _check_database(name: str, db: sqlite3.Connection) -> HealthCheck:
+    """Check one database: that it is undamaged, and of a schema that we know."""
     try:
         version = db.execute("PRAGMA user_version").fetchone()[0]
         health = db.execute("PRAGMA quick_check(1)").fetchone()[0]

@@ -256,6 +256,7 @@ def check_codex_trust(
 
 
 def _check_trust(installed: Installation, root: Path, config: Mapping[str, Any] | None) -> HealthCheck:
+    """Check that Codex runs the hooks of an installation: switched on, read, and reviewed as they are."""
     name = f"{installed.name} trust"
     if config is None:
         finding = "unknown: Codex's config.toml cannot be read"

@@ -54,6 +54,7 @@ def with_ours(file: SettingsFile, text: str, ours: OurEntries) -> str:
     hooks: list[tuple[Path, Any]] = [(("hooks", event, APPEND), group) for event, group in ours.groups]
     server: list[tuple[Path, Any]] = [((*file.servers, SERVER), ours.server)]
     added_here = (hooks if file.has_hooks else []) + (server if file.servers else [])
+    # Compared by the one hook of a group, or by the server.
     wanted = sorted(_comparable(path, entry.get("hooks", [entry])[0], entry) for path, entry in added_here)
     if _comparable_entries(file, value_before) == wanted:
         return text

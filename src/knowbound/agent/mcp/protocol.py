@@ -96,6 +96,7 @@ class RequestedCall:
             return self.error(str(error))
         text = json.dumps(answer, ensure_ascii=False, allow_nan=False)
         result_fields: Json = {"content": _text(text), "isError": False}
+        # Of a hook, clients read the text alone.
         if _VERSIONS.index(self._version) >= _STRUCTURED_SINCE and not self.tool.is_for_hooks:
             result_fields["structuredContent"] = answer
         return _in_version(self._version, result_fields, self._server)
@@ -161,7 +162,7 @@ class Connection:
     def _list(self, params: Json, version: str) -> Json:
         if params.get("cursor") is not None:
             raise ProtocolError(INVALID_PARAMS, "There is one page of tools, and no cursor")
-        tools = [tool.listed for tool in self._tools.values() if not tool.is_for_hooks]
+        tools = [tool.listed for tool in self._tools.values() if not tool.is_for_hooks]  # no agent calls it
         cached = _CACHED if version in STATELESS_VERSIONS else {}
         return _in_version(version, {"tools": tools} | cached, self._server)
 

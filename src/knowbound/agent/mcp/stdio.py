@@ -86,6 +86,7 @@ def _private_streams() -> tuple[int, int]:
 
 
 def _answer_line(line: bytes, connection: Connection, calls: _Calls, send: Callable[[Json | list[Json]], bool]) -> None:
+    """Answer one line: a message, or a batch of messages."""
     try:
         message = json.loads(line.decode(), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:

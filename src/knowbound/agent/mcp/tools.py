@@ -70,10 +70,10 @@ class Tools:
             is_on = quality_is_on(self._settings.quality_ranking)
             only = {"subject": subject, "type": type, "flag": flag, "user": user, "source": source}
             found = search(index, query, only=only, limit=most, with_quality=is_on)
-        late = keep_current(self._settings)
+        lateness = keep_current(self._settings)
         items = [item for item in found.items if item.confidence >= min_confidence]
         self._note_pull("unified_search", query, items)
-        return {"results": [_found_as_json(item) for item in items]} | ({"late": late} if late else {})
+        return {"results": [_found_as_json(item) for item in items]} | ({"late": lateness} if lateness else {})
 
     def kms_show(self, id: str) -> Answer:
         """Show one entry whole, by its id: what it says, its flag, and the file that it comes from.
@@ -86,15 +86,15 @@ class Tools:
 
         with self._index() as index:
             shown = shown_item(index, id) if index else None
-        late = keep_current(self._settings)
+        lateness = keep_current(self._settings)
         if shown is None:
-            words = f"No item {id[:100]} in the index. {late or 'Try: unified_search'}"
+            words = f"No item {id[:100]} in the index. {lateness or 'Try: unified_search'}"
             raise InputError("item-unknown", words)
         pulled = shown if shown.served else shown.in_force
         if pulled:
             is_whole = len(pulled.item.content) <= MOST_OF_AN_ENTRY
             self._note_pull("kms_show", id, [_as_found_item(pulled)], is_shown=is_whole)
-        return _shown_as_json(shown) | ({"late": late} if late else {})
+        return _shown_as_json(shown) | ({"late": lateness} if lateness else {})
 
     def unified_store(
         self,
@@ -378,7 +378,7 @@ class Tools:
                 except IndexOutdatedError:
                     from knowbound.kms.index.database import Index
 
-                    Index(self._settings.home).close()
+                    Index(self._settings.home).close()  # brings it up to date
                     index = opened()
             except IndexRefusedError as error:
                 raise StoreError("index-not-yours", f"{path} is not used: {error}.") from error

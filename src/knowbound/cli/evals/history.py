@@ -56,6 +56,7 @@ def trend_command(
 
 
 def _find_trend(settings: Settings, samples: str | None, last: int, others: bool) -> Trend:
+    """Return the trend of the stored evaluations, or of those of one samples file. Raises InputError for none."""
     from knowbound.evals.history import broken_samples, evaluations
     from knowbound.stats.trend import trend as trend_of
 
@@ -169,6 +170,7 @@ def _check_newest(settings: Settings, limits: Limits, strict: bool) -> GateRepor
 
 
 def _check_unsupported(settings: Settings, limit: Fraction, strict: bool, allow_none: bool, out: Out) -> int:
+    """Test the share of unsupported answers of the stored audit, and return the exit code."""
     from knowbound.audit.stored import stored_shares
     from knowbound.core.audit import Diagnosis
     from knowbound.report.evals.gate import render_audit_gate

@@ -135,6 +135,7 @@ def _ask_permissions(name: str) -> tuple[bool, bool]:
 def _print_state(
     models: list[FoundModel], permission: Permission, settings: Settings, chosen: str, tried: Tried | None
 ) -> None:
+    """Print which models are there, which one is allowed, what was used today, and what a day would cost."""
     from knowbound.store.judges import used_today
 
     if models:
@@ -173,6 +174,7 @@ def _permission_words(permission: Permission) -> str:
 
 
 def _print_tried(name: str, tried: Tried) -> None:
+    """Print how a model did on the bundled cases, where it is not worth its cost, and that cost."""
     echo(f"\n{name} on bundled cases (right, with a 95% interval), beside rules and a recorded large model:")
     rows = [["  task", "rules", "large model", name]]
     rows += [[f"  {task.task}", *map(str, (task.rules, task.large, task.model))] for task in tried.tasks]

@@ -124,6 +124,7 @@ def _next_step(items: list[ListedItem], unmanaged: list[UnmanagedItem]) -> Itera
 
 
 def _source_lines(items: list[ListedItem], sources: list[ListedSource], most: int, format_hint: str) -> Iterator[str]:
+    """Yield each source with its counts and its first `most` items; `format_hint` shows the others."""
     for source in sources:
         source_items = [item for item in items if (item.kind, item.source) == (source.kind, source.source)]
         marks = [f"{source.served} served", f"{source.injected} injected"]

@@ -121,6 +121,7 @@ def comparison_sections(comparison: Comparison, *, is_alone: bool = False) -> It
 
 
 def _facts(comparison: Comparison) -> Iterator[tuple[str, Line]]:
+    """Yield the rows above the samples: the verdict, then each measure of both sides."""
     yield "Verdict", strong(verdict_words(comparison))
     if failing := [row.sample for row in comparison.rows if row.failing]:
         broke = say("{} broke: an assertion that passed before fails now", counted(len(failing), "sample"))
@@ -160,6 +161,7 @@ def verdict_words(comparison: Comparison) -> str:
 
 
 def _answered_words(comparison: Comparison) -> str:
+    """Say how many samples each side answers, and the difference."""
     pairs, (first, second) = comparison.answered, comparison.names
     difference = pairs.difference
     if difference is None:
@@ -228,6 +230,7 @@ def _answer(side: SampleSide) -> Inline:
 
 
 def _changed(row: SampleChange) -> Line:
+    """Say how a sample changed, and for which reason or by which assertion."""
     if row.why:
         return f"{row.change}: {row.why}"
     if row.failing:

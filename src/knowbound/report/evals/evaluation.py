@@ -132,6 +132,7 @@ def evaluation_page(report: EvaluationReport, here: str) -> Page:
 
 
 def _injected(evaluation: Evaluation) -> Iterator[Section]:
+    """Yield the items by the number of samples that got them; nothing if the evaluation did not inject."""
     if not evaluation.inject:
         return
     samples: dict[str, set[str]] = {}
@@ -342,6 +343,7 @@ def causes_words(evaluation: Evaluation) -> str:
 
 
 def _causes_sections(evaluation: Evaluation) -> Iterator[Section]:
+    """Yield how many samples are answered, and the causes of the others with what to do."""
     counts = _counted_causes(evaluation.causes)
     rows = [(_CAUSES[cause][0], f"{number:,}", _CAUSES[cause][1]) for cause, number in counts.items()]
     # That an agent failed is seen without a judge.

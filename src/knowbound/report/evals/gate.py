@@ -69,6 +69,7 @@ def render_check(check: GateReport, format: Format, **layout: Unpack[Layout]) ->
 
 
 def _outcome_words(check: GateReport) -> str:
+    """Return the outcome of all gates together: the worst counts."""
     if any(result.failed for result in check.results):
         return "failed"
     if any(result.outcome is GateOutcome.UNDECIDED for result in check.results):

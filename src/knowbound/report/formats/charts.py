@@ -222,6 +222,7 @@ def _panel_name(panel: Panel) -> str:
 
 
 def _title(panel: Panel) -> Iterator[str]:
+    """Draw the heading: the samples file, its test set, and the legend."""
     mark = panel.rows[-1].head.watermark
     name = _panel_name(panel)
     shown = name if len(name) <= 80 else name[:12] + "…" + name[-67:]
@@ -354,6 +355,7 @@ def _points(placed: Sequence[_Evaluation]) -> Iterator[str]:
 
 
 def _tooltip(row: TrendRow) -> str:
+    """Return what a point shows when it is pointed at."""
     head = row.head
     lines = [
         f"{commit_words(head)} {head.subject}".strip(),

@@ -154,6 +154,7 @@ def _notes(row: SampleRow, repeats: bool) -> Iterator[str]:
 
 
 def _gate(gate: GateResult) -> JunitCase:
+    """Return the testcase of a gate; a gate that cannot be decided is skipped."""
     words = gate_reason(gate)
     case = JunitCase(gate_name(gate), message=gate_outcome(gate), details=words)
     match gate.outcome:
@@ -197,16 +198,16 @@ def junit(suites: list[Element]) -> str:
 
 def suite(name: str, made: str, about: dict[str, str], cases: Iterable[JunitCase], passed: int = 0) -> Element:
     """A test suite with what it is about; `passed` tests more went well and are not listed."""
-    found = list(cases)
-    suite = Element("testsuite", name=_clean(name), tests=str(len(found) + passed))
+    listed = list(cases)
+    suite = Element("testsuite", name=_clean(name), tests=str(len(listed) + passed))
     for count, outcome in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        suite.set(count, str(sum(case.outcome == outcome for case in found)))
-    suite.set("time", f"{sum(case.seconds for case in found):.3f}")
+        suite.set(count, str(sum(case.outcome == outcome for case in listed)))
+    suite.set("time", f"{sum(case.seconds for case in listed):.3f}")
     suite.set("timestamp", _clean(made.removesuffix("Z")))
     properties = SubElement(suite, "properties")
     for key, value in about.items():
         SubElement(properties, "property", name=key, value=_clean(value))
-    for case in found:
+    for case in listed:
         suite.append(_testcase(case, name))
     return suite
 
@@ -273,6 +274,7 @@ def observed_github(report: ObserveReport) -> str:
 
 
 def _topic(topic: Topic) -> _Annotation:
+    """Return a topic as an annotation at its first example."""
     places = [place_words(example.file, example.line) for example in topic.examples]
     summary = f"{topic.title}: {cost_words(topic)}, {endings_words(topic)}"
     answer = [f"answer: {place_words(place.path, place.line)}" for place in topic.answer[:1]]

@@ -68,6 +68,7 @@ def evaluation_sarif(report: EvaluationReport) -> str:
 def _document(
     kind: str, about: Evaluation | ObserveReport, summary: str, entries: list[InventoryEntry], notes: list[_Fields]
 ) -> str:
+    """Return signals as SARIF, with the rates, the watermark and the warnings as notes of the run."""
     mark = about.watermark
     first = _note("note", f"{summary} {' '.join(str(mark).splitlines())}")
     notes = [first, *notes, *(_note("warning", warning) for warning in about.warnings)]
@@ -146,6 +147,7 @@ def _results(entries: Iterable[InventoryEntry]) -> list[_Fields]:
 
 
 def _result(entry: InventoryEntry, identity: str) -> _Fields:
+    """Return a signal as a result; one that is not open is informational."""
     signal = entry.signal
     first, *others = entry.places or ("",)
     what = f"Sample {signal.sample} / turn {signal.turn} / {TYPE_NAMES[signal.type]}, {STATUS_NAMES[signal.status]}"

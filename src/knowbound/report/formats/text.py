@@ -250,6 +250,7 @@ def _slots(rows: Sequence[TrendRow]) -> list[TrendRow | None]:
 
 
 def _breaking_changes(rows: Sequence[TrendRow]) -> Iterator[str]:
+    """Yield the reasons why neighbours on the chart do not compare."""
     for before, after in pairwise(rows):
         old, new = before.head, after.head
         if old.sha256 != new.sha256:

@@ -61,15 +61,15 @@ def _page(report: FloorReport) -> Page:
     )
 
 
-def _verdict(found: FloorCalibration) -> str:
+def _verdict(calibration: FloorCalibration) -> str:
     """Return in one line whether another floor of relevance is recommended."""
-    if found.is_too_small:
+    if calibration.is_too_small:
         return "Undecided: too few labelled prompts"
-    if found.recommended is None:
+    if calibration.recommended is None:
         return "No floor gives what is wanted"
-    if _is_same_setting(found.recommended, found.present):
+    if _is_same_setting(calibration.recommended, calibration.present):
         return "The present settings are the recommended ones"
-    return f"Recommended: floor {_setting(found.recommended)} (now {_setting(found.present)})"
+    return f"Recommended: floor {_setting(calibration.recommended)} (now {_setting(calibration.present)})"
 
 
 def _setting(point: FloorPoint) -> str:
@@ -80,40 +80,38 @@ def _is_same_setting(point: FloorPoint, other: FloorPoint) -> bool:
     return (point.floor, point.most_items) == (other.floor, other.most_items)
 
 
-def _what_to_do(found: FloorCalibration) -> Iterator[Line]:
+def _what_to_do(calibration: FloorCalibration) -> Iterator[Line]:
     """Yield what to do next: label more prompts, look at the wrong ones, or write the settings."""
-    wanted = (
-        f"{percent(found.wanted.precision)} of the injected items on topic and {percent(found.wanted.left_alone)} of "
-    )
-    wanted += "the prompts that need nothing left alone"
-    if found.is_too_small:
-        missing = ((found.missing_needing, "an item"), (found.missing_left_alone, "nothing"))
+    on_topic, left_alone = percent(calibration.wanted.precision), percent(calibration.wanted.left_alone)
+    wanted = f"{on_topic} of the injected items on topic and {left_alone} of the prompts that need nothing left alone"
+    if calibration.is_too_small:
+        missing = ((calibration.missing_needing, "an item"), (calibration.missing_left_alone, "nothing"))
         more = [f"{n:,} more that need {what}" for n, what in missing if n]
         yield f"Label {' and '.join(more)}: with fewer, one prompt more or less moves the floor."
-    elif found.recommended is None:
+    elif calibration.recommended is None:
         yield f"No floor gives {wanted}. Look at the prompts below: an item may be too general, or a label wrong."
         yield "A lower --precision or --left-alone shows what a floor can give."
-    elif _is_same_setting(found.recommended, found.present):
+    elif _is_same_setting(calibration.recommended, calibration.present):
         yield f"Nothing to change: this floor gives {wanted}, and none that does gives more prompts a right item."
     else:
         yield "Put this into knowbound.toml:"
         yield data("[injection]")
-        yield data(f"relevance_floor = {found.recommended.floor:.2f}")
-        yield data(f"most_items = {found.recommended.most_items}")
+        yield data(f"relevance_floor = {calibration.recommended.floor:.2f}")
+        yield data(f"most_items = {calibration.recommended.most_items}")
         yield f"It is the lowest floor with {wanted}."
 
 
-def _figures(found: FloorCalibration) -> Table:
-    points = {"now": found.present, "recommended": found.recommended, "held out": found.held_out}
+def _figures(calibration: FloorCalibration) -> Table:
+    points = {"now": calibration.present, "recommended": calibration.recommended, "held out": calibration.held_out}
     shown = {name: point for name, point in points.items() if point is not None}
     named = (("right injected", "right"), ("on topic", "on_topic"), ("left alone", "left_alone"))
     rows = ((name, *(rate_cell(getattr(point, key), none="–") for point in shown.values())) for name, key in named)
     return table("|".join(("", *shown)), rows, hint="")
 
 
-def _curve(points: Sequence[FloorPoint], found: FloorCalibration) -> Table:
+def _curve(points: Sequence[FloorPoint], calibration: FloorCalibration) -> Table:
     """Return a row for each setting with its rates; the present and the recommended setting are marked."""
-    named = (("now", found.present), ("recommended", found.recommended))
+    named = (("now", calibration.present), ("recommended", calibration.recommended))
     rows = []
     for point in points:
         rates = (rate_cell(rate, interval=False, none="–") for rate in (point.right, point.on_topic, point.left_alone))

@@ -104,6 +104,7 @@ def item_sections(page: ItemQuality, *, is_whole: bool) -> Iterator[Section]:
 
 
 def _item_facts(page: ItemQuality) -> Iterator[tuple[str, Line]]:
+    """Yield the state of an item, its cost, what it saves, and its fault."""
     yield "State", joined(("served" if page.is_served else "not served", page.flag))
     if page.tokens:
         yield "Cost", f"about {page.tokens:,} tokens injected"
@@ -219,10 +220,10 @@ def _suggestion_commands(waiting: Sequence[Suggestion]) -> Iterator[tuple[str, s
 
 
 def render_shadow(
-    found: ShadowStatus, shown: Sequence[ShadowChoice], format: PageFormat, **layout: Unpack[Layout]
+    shadow: ShadowStatus, shown: Sequence[ShadowChoice], format: PageFormat, **layout: Unpack[Layout]
 ) -> str:
     """Return the choices to look at in a format."""
-    page, keys = (lambda: _shadow_page(found, shown)), (lambda: shadow_document(found))
+    page, keys = (lambda: _shadow_page(shadow, shown)), (lambda: shadow_document(shadow))
     return render(format, page, keys, **layout)
 
 
@@ -231,22 +232,22 @@ def shadow_document(found: ShadowStatus) -> dict[str, object]:
     return document("knowbound.shadow/1", found, f"is_on since? answered left counts({COUNTS}) choices")
 
 
-def _shadow_page(found: ShadowStatus, shown: Sequence[ShadowChoice]) -> Page:
-    state = "Nothing reaches your agent here" if found.is_on else "Items are injected here"
+def _shadow_page(shadow: ShadowStatus, shown: Sequence[ShadowChoice]) -> Page:
+    state = "Nothing reaches your agent here" if shadow.is_on else "Items are injected here"
     commands: tuple[tuple[str, str], ...] = ()
     if shown:
         commands = (
             (f"{SHADOW} --accept {shown[0].key}", "it would have helped"),
             (f"{SHADOW} --reject {shown[0].key}", "the item is held back"),
         )
-    elif found.is_on and not found.left:
+    elif shadow.is_on and not shadow.left:
         commands = ((f"{SHADOW} --start", "items are injected in this project"),)
     part = listing(map(_choice, shown), TO_LOOK_AT, "--format json") if shown else Note("Nothing is left to look at.")
     return Page(
         verb="quality shadow",
         title="What would have been injected",
         lead="Choices of the hooks, for you to accept or reject before anything reaches the agent.",
-        totals=f"{state}: {counted(len(found.choices), 'choice')}, {found.answered} of {TO_LOOK_AT} looked at.",
+        totals=f"{state}: {counted(len(shadow.choices), 'choice')}, {shadow.answered} of {TO_LOOK_AT} looked at.",
         sections=(section("", "", part),),
         commands=commands,
     )
@@ -423,6 +424,7 @@ def _item_entry(item: ItemToFix, is_screen: bool, *, is_linked: bool) -> Entry:
 
 
 def _times_and_fix(item: ItemToFix) -> tuple[str, Line]:
+    """Return how often an item did wrong, and the commands that mend it: each fault has its own."""
     often, command = "once" if item.times == 1 else f"{item.times:,} times", data(item.commands[0])
     match item.fault:
         case Fault.WRONG:

@@ -198,6 +198,7 @@ def _open_criteria(status: RolloutStatus) -> list[RolloutCriterion]:
 
 
 def _criteria(status: RolloutStatus) -> Iterator[Section]:
+    """Yield what is needed to leave the present leg and to enter the next one, and what ends the present one."""
     current, after = status.current, status.next
     yield section(f"To leave leg {current.leg.number}", "", _criterion_table(current.leave))
     if after:
@@ -275,6 +276,7 @@ def _monitor_words(monitor: Monitor) -> str:
 
 
 def _event(event: RolloutEvent) -> Line:
+    """Return one change of the leg: its time, and who or which criteria made it."""
     move = f"{event.time[:16].replace('T', ' ')} leg {event.before} → {event.after}"
     named = _criterion_words(*event.tripped)
     match event.kind:

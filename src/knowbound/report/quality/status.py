@@ -111,6 +111,7 @@ def _sections(status: QualityStatus, format: PageFormat) -> Iterator[Section]:
 
 
 def _screen_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
+    """Yield the rows of one screen, in place of the sections of a page."""
     yield from judge_rows(status.judge)
     took = ", ".join(f"{hook.name} {hook}" for hook in _hooks(status))
     yield "Cost", joined((_tokens(status), f"p95 of hooks: {took}"))
@@ -173,27 +174,28 @@ def _rollout_rows(status: QualityStatus) -> Iterator[tuple[str, Line]]:
         yield "Silenced", f"{counted(prompts, 'prompt')} did not get {items} that contradictions brought to 0"
 
 
-def _shadow_rows(found: ShadowStatus | None) -> Iterator[tuple[str, Line]]:
-    if found is None or not found.is_on:
+def _shadow_rows(shadow: ShadowStatus | None) -> Iterator[tuple[str, Line]]:
+    if shadow is None or not shadow.is_on:
         return
-    counts = found.counts
+    counts = shadow.counts
     shown = (Metric.ON_TOPIC, Metric.CONTRADICTED) if counts.judged else ()  # nobody can use what is not there
     rates = [f"{ITEM_METRIC_NAMES[metric]} {Rate(counts.of(metric), counts.judged)}" for metric in shown]
-    chosen = f"{counted(len(found.choices), 'item')} would have been injected since {found.since[:10] or 'then'}"
-    yield "Shadow", joined((chosen, *rates, f"{found.answered} of {TO_LOOK_AT} looked at"))
+    chosen = f"{counted(len(shadow.choices), 'item')} would have been injected since {shadow.since[:10] or 'then'}"
+    yield "Shadow", joined((chosen, *rates, f"{shadow.answered} of {TO_LOOK_AT} looked at"))
 
 
-def _causal_line(found: HoldoutComparison) -> str:
+def _causal_line(holdout: HoldoutComparison) -> str:
     """Say whether injecting helps, by sessions drawn at random, or how many more it takes to decide."""
-    by_name = {outcome.outcome: outcome for outcome in found.outcomes}
+    by_name = {outcome.outcome: outcome for outcome in holdout.outcomes}
     measured = [by_name[name] for name in (TurnOutcome.CALLS, TurnOutcome.FAILED_SEARCHES) if name in by_name]
     if any(outcome.is_decided for outcome in measured):
         return f"With injection: {', '.join(map(_outcome_words, measured))} a turn."
-    more = f"about {counted(found.more_sessions, 'more session')}" if found.more_sessions else "more sessions"
+    more = f"about {counted(holdout.more_sessions, 'more session')}" if holdout.more_sessions else "more sessions"
     return f"Whether injecting helps is not known yet: {more} would decide it."
 
 
 def _origin(status: QualityStatus) -> Iterator[Line]:
+    """Yield the days that the figures are of, and how much was injected in them."""
     if status.holdout:
         yield _causal_line(status.holdout)
     window = status.window
@@ -209,6 +211,7 @@ def _origin(status: QualityStatus) -> Iterator[Line]:
 
 def _notes(status: QualityStatus, is_screen: bool) -> Iterator[Note]:
     # The metric of contradicted items that were corrected.
+    """Yield what the figures do not say: corrections that wait, and turns without a verdict."""
     discovery = next(metric for metric in status.metrics if metric.metric is QualityMetric.DISCOVERY)
     if status.wrong and not discovery.now.n:
         waiting = "1 item waits" if status.wrong == 1 else f"{status.wrong:,} items wait"
@@ -271,23 +274,23 @@ def _nothing_judged_words(status: QualityStatus) -> str:
     return "Nothing was injected in these days, so nothing can be said about it."
 
 
-def _rescue_rows(found: RescueFigures | None) -> Iterator[tuple[str, Line]]:
-    if found is None:
+def _rescue_rows(rescues: RescueFigures | None) -> Iterator[tuple[str, Line]]:
+    if rescues is None:
         return
-    answered = f"{found.said + found.absent:,} of {counted(found.misses, 'missed lookup')} answered"
-    answered += f", {found.known:,} by lessons and items" if found.known else ""
-    used = f"used {found.used}" if found.used.n else ""
-    contradicted = f"contradicted {found.contradicted.k:,}" if found.contradicted.n else ""
+    answered = f"{rescues.said + rescues.absent:,} of {counted(rescues.misses, 'missed lookup')} answered"
+    answered += f", {rescues.known:,} by lessons and items" if rescues.known else ""
+    used = f"used {rescues.used}" if rescues.used.n else ""
+    contradicted = f"contradicted {rescues.contradicted.k:,}" if rescues.contradicted.n else ""
     yield "Rescue", joined((answered, used, contradicted))
 
 
 def _holdout_row(status: QualityStatus) -> Iterator[tuple[str, Line]]:
     """A row for the screen: what is decided about held-out sessions, or what it takes to know."""
-    if found := status.holdout:
-        needed = [outcome.more for outcome in found.outcomes if outcome.more]
+    if holdout := status.holdout:
+        needed = [outcome.more for outcome in holdout.outcomes if outcome.more]
         undecided = f"no difference is known yet: {min(needed):,} more turns would decide" if needed else ""
-        decided = [_outcome_words(outcome) for outcome in found.outcomes if outcome.is_decided]
-        yield "Held out", joined((_sides_words(found), *(decided or [undecided or "no difference is seen"])))
+        decided = [_outcome_words(outcome) for outcome in holdout.outcomes if outcome.is_decided]
+        yield "Held out", joined((_sides_words(holdout), *(decided or [undecided or "no difference is seen"])))
     elif status.offers_holdout:
         how = data("quality.holdout = 0.1")
         yield "Helps?", ("unknown without a comparison: ", how, " withholds items from one session in ten")
@@ -297,12 +300,12 @@ def _sides_words(found: HoldoutComparison) -> str:
     return f"{counted(found.injected, 'turn')} with items, {found.held_out:,} held out"
 
 
-def _outcome_rows(found: HoldoutComparison | None) -> Iterator[tuple[str, Line]]:
+def _outcome_rows(holdout: HoldoutComparison | None) -> Iterator[tuple[str, Line]]:
     """Rows for the page: a row for every outcome that is compared."""
-    if found is None:
+    if holdout is None:
         return
-    yield "Turns", _sides_words(found)
-    for outcome in found.outcomes:
+    yield "Turns", _sides_words(holdout)
+    for outcome in holdout.outcomes:
         both = (outcome.injected, outcome.held_out)
         injected, held_out = ("unknown" if mean is None else f"{mean:,.1f}" for mean in both)
         means = f"{injected} with items, {held_out} without"

@@ -65,7 +65,7 @@ def _headline(heads: list[EvaluationHead]) -> str:
 
 def _rows(heads: list[EvaluationHead]) -> list[RunRow]:
     """Return the runs, newest first."""
-    previous_of_series: dict[tuple[str, str, str, bool], int] = {}
+    previous_of_series: dict[tuple[str, str, str, bool], int] = {}  # ids, by what makes evaluations comparable
     rows = []
     for head in heads:
         test_set, before = head.watermark.path.rpartition("/")[2], previous_of_series.get(head.series, 0)

@@ -129,7 +129,7 @@ def _knowledge_files(checked: Sequence[CheckedStatement], rules: Sequence[RuleSu
     statements = [statement for statement in checked if not statement.statement.file.startswith(ITEM)]
     total = Counter(statement.statement.file for statement in statements)
     wrong = Counter(statement.statement.file for statement in statements if statement.truth is Truth.CONTRADICTED)
-    ignored = Counter(rule.rule.file for rule in rules if rule.harm > (0, 0))
+    ignored = Counter(rule.rule.file for rule in rules if rule.harm > (0, 0))  # violated, reminded of, or partly obeyed
     for path in sorted(total, key=lambda path: (-wrong[path], -ignored[path], path.count("/"), path)):
         address = f"/knowledge?{urlencode({'file': path})}"
         yield KnowledgeFile(path, total[path], wrong[path], ignored[path], address)

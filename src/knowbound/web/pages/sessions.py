@@ -179,6 +179,7 @@ class _StoredSession(NamedTuple):
 
 
 def _stored_session(studio: Studio, id_: str) -> _StoredSession:
+    """Return a stored session, with its gaps and its audit by the number of a turn. Raises InputError."""
     with closing(open_results(studio.settings)) as results:
         stored = results.session(id_)
     session = stored.findings or stored.audited

@@ -63,15 +63,15 @@ def read_sources(paths: list[Path], root: Path) -> tuple[list[ImportSource], lis
 
     The second list is what was left out, with place and reason.
     """
-    found: dict[Path, ImportSource] = {}  # by real path: a file that is named twice is read once
+    found: dict[Path, ImportSource] = {}  # by real_path path: a file that is named twice is read once
     outside: list[str] = []
     left_out: list[tuple[str, str]] = []
     for path in paths:
         if leads_out(path, root):
             raise _unreadable(path, f"it is a link that leads out of {root}, to {path.resolve()}")
-        real = path.resolve()
+        real_path = path.resolve()
         # A link below a folder of the project may lead to any other place in the project.
-        base = root if is_inside(real, root.resolve()) else real if real.is_dir() else real.parent
+        base = root if is_inside(real_path, root.resolve()) else real_path if real_path.is_dir() else real_path.parent
         for file in _files_to_import(path, base, outside):
             _read_with_included(file, root, base, found, left_out)
     left_out += [(link, "a link that leads out of the root is not followed") for link in outside]
@@ -88,11 +88,11 @@ def _read_with_included(
     waiting = [(file, 0)]  # with the number of files that include it, one by the other
     while waiting:
         path, hops = waiting.pop(0)
-        real = path.resolve()
-        if real in found:
+        real_path = path.resolve()
+        if real_path in found:
             continue
         source, text = _read(path, root, base)
-        found[real] = source
+        found[real_path] = source
         if not hops and path.name.lower() not in pieces.INCLUDING_NAMES:  # its @ is no inclusion
             continue
         for included_file in pieces.included(text, path.parent):

@@ -212,11 +212,13 @@ class SqliteQualityLog(QualityLog):
                 query = "SELECT document FROM kms_quality_rollup WHERE date = ?"
                 document = db.execute(query, (date,)).fetchone()
                 day = self._decoded(document[0], DayRollup) if document else DayRollup(date)
-                before = {row[0] for row in db.execute("SELECT item FROM kms_quality_item_day WHERE date = ?", (date,))}
+                items_before = {
+                    row[0] for row in db.execute("SELECT item FROM kms_quality_item_day WHERE date = ?", (date,))
+                }
                 db.execute("DELETE FROM kms_quality_item_day WHERE date = ?", (date,))
                 rows = ((item, date, *msgspec.structs.astuple(counts)) for item, counts in day.by_item.items())
                 db.executemany("INSERT INTO kms_quality_item_day VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-                changed = [(item,) for item in before | set(day.by_item)]
+                changed = [(item,) for item in items_before | set(day.by_item)]
                 db.executemany("DELETE FROM kms_quality_item WHERE item = ?", changed)
                 db.executemany(_SUM_DAYS, changed)
                 db.execute("DELETE FROM unlisted_day WHERE date = ?", (date,))

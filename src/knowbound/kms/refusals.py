@@ -300,9 +300,9 @@ class WithdrawnItems:
         if not self._rows:
             return None
         vector = embed(content)
-        codes = ((number, row.code) for number, row in enumerate(self._rows))
-        for number in nearest_of(codes, code_of(vector), _CANDIDATES + len(but)):
-            row = self._rows[number]
+        codes = ((row_number, row.code) for row_number, row in enumerate(self._rows))
+        for row_number in nearest_of(codes, code_of(vector), _CANDIDATES + len(but)):
+            row = self._rows[row_number]
             if row.id in but or similarity(vector, row.vector) < _LEAST_COSINE:
                 continue
             if restates(content, row.content, self._content_of(self._successor_of(row.id))):

@@ -194,9 +194,9 @@ class MongoQualityLog(QualityLog):
         for date in changed:
             with self._server.recovering():
                 day = self._rollup.find_one({"_id": date})
-                before = {item["_id"] for item in self._items.find({"days.date": date}, {"_id": 1})}
+                items_before = {item["_id"] for item in self._items.find({"days.date": date}, {"_id": 1})}
             counts = _value(day, DayRollup).by_item if day else {}
-            for page in pages(sorted(before | set(counts)), _PAGE_IDS):
+            for page in pages(sorted(items_before | set(counts)), _PAGE_IDS):
                 self._write(
                     self._items,
                     [

@@ -123,7 +123,7 @@ def watched(lesson: Lesson, started: Mapping[str, str], occurrences: Iterable[Le
             sum(session in missed for session, is_after in is_after_of.items() if is_after is side),
             sum(is_after is side for is_after in is_after_of.values()),
         )
-        for side in (False, True)
+        for side in (False, True)  # before it was written, and after
     )
     applied = replace(lesson.applied, before=before, after=after)
     return _with_outcome(replace(lesson, applied=applied), came_back=after.missed - lesson.applied.after.missed)

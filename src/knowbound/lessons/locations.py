@@ -87,7 +87,7 @@ def _moved_paths(corpus: Corpus, undisputed: list[SessionMiss]) -> Iterator[tupl
     groups: dict[str, list[SessionMiss]] = defaultdict(list)
     for miss in undisputed:
         path = missed_path(miss)
-        if path and not _WILD.search(path) and not _DATED.search(path):
+        if path and not _WILD.search(path) and not _DATED.search(path):  # no pattern, no file of one day
             groups[path.rstrip("/")].append(miss)
     for path, group in groups.items():
         right, checks = _right_place(corpus, path, group)

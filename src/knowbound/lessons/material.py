@@ -75,20 +75,20 @@ class Material(msgspec.Struct):
 
 def material_of(events: Iterable[Event], first: Start, file: str) -> list[Material]:
     """The material of each session in a stream of events."""
-    reading = _SessionReader(first, file)
+    reader = _SessionReader(first, file)
     done: list[Material] = []
     for event in events:
         if isinstance(event, Start):
-            if reading.started and event.session != reading.found.session:
-                done.append(reading.found)
-                reading = _SessionReader(event, file)
-            reading.start(event)
+            if reader.started and event.session != reader.found.session:
+                done.append(reader.found)
+                reader = _SessionReader(event, file)
+            reader.start(event)
         elif isinstance(event, Prompt):
-            reading.prompt(event)
+            reader.prompt(event)
         elif isinstance(event, Step):
             for call in event.calls:
-                reading.call(call, event)
-    return [*done, reading.found]
+                reader.call(call, event)
+    return [*done, reader.found]
 
 
 class _SessionReader:

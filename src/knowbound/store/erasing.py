@@ -136,26 +136,26 @@ class _PreviewError(Exception):
 
 def select_sessions(home: Path, scope: ErasureScope) -> list[str]:
     """Return the ids of stored sessions that the scope selects by project or time."""
-    found: list[str] = []
+    selected: list[str] = []
     if not (home / FINDINGS).exists():
-        return found
+        return selected
     database = Database(home / FINDINGS)
     with suppress(_PreviewError), database.writing() as db:
         list_changed(db)
         times = dict(db.execute("SELECT path, mtime_ns FROM file"))
         for key, session, folder, ended in db.execute("SELECT key, session, folder, ended FROM listed_session"):
             if scope.selects(folder, ended or _end_by_files(db, key, session, times)):
-                found.append(session)
+                selected.append(session)
         raise _PreviewError  # nothing changes before a person agrees
     database.close()
-    return found
+    return selected
 
 
 def _end_by_files(db: sqlite3.Connection, key: str, session: str, times: dict[str, int]) -> str:
     """Return when the files of a session changed last, where its trace has no times."""
     row = db.execute("SELECT findings FROM session WHERE key = ?", (key,)).fetchone()
-    found = (_decoded_or_none(row[0], list[Findings]) if row else None) or []
-    files = [path for stored in found if stored.session == session for path in stored.files]
+    findings_of_key = (_decoded_or_none(row[0], list[Findings]) if row else None) or []
+    files = [path for stored in findings_of_key if stored.session == session for path in stored.files]
     return _time_of(max((times.get(path, 0) for path in files), default=0))
 
 
@@ -281,7 +281,7 @@ class _FindingsEraser(_Eraser):
                         self._replace(column, {"key": key}, found, left or None, len(found) - len(left))
                     elif not found and self._scope.has_session(session_of(key)):  # of another version
                         self._replace(column, {"key": key}, {"session": session_of(key)}, None)
-                    if type_ is Findings:
+                    if type_ is Findings:  # audits name no files
                         kept_files.update(path for stored in left for path in stored.files)
                         gone_files.update(path for stored in found if stored not in left for path in stored.files)
         return gone_files - kept_files

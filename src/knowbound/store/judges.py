@@ -41,7 +41,7 @@ def erase_answers(
     erased = 0
     for session, project, made in db.execute("SELECT DISTINCT session, project, made FROM answer").fetchall():
         is_named = bool(session or project)
-        is_old = bool(before and made and made < before[:10])
+        is_old = bool(before and made and made < before[:10])  # `made` is a day
         if is_old or (is_erased(session, project) if is_named else also_unnamed):
             query = "DELETE FROM answer WHERE session = ? AND project = ? AND made = ?"
             erased += db.execute(query, (session, project, made)).rowcount

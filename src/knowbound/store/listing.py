@@ -192,7 +192,7 @@ def session_rows(key: str, findings: bytes | None, audited: bytes | None) -> Ite
         heads = _heads.decode(findings) if findings else []
         turns = {session.session: session for session in (_audited_heads.decode(audited) if audited else [])}
     except msgspec.MsgspecError:
-        yield SessionRow(key.partition(":")[2].rpartition(":")[0], key.partition(":")[0])
+        yield SessionRow(key.partition(":")[2].rpartition(":")[0], key.partition(":")[0])  # reader:id:hash
         return
     for head in heads:
         lacking = [signal for signal in head.signals if signal.status in _LACKING_STATUSES]

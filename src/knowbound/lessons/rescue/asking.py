@@ -152,8 +152,8 @@ def is_reached(event: Mapping[str, Any], rescue: Rescue) -> bool:
         return False
     _records.cache_clear()  # the transcript has grown
     records = _records(path)[1]
-    at = next((number for number, record in enumerate(records) if record.call_id == call), len(records))
-    after = [record for record in records[at + 1 :] if record.ok and record.kind is not RecordKind.PROMPT]
+    call_at = next((number for number, record in enumerate(records) if record.call_id == call), len(records))
+    after = [record for record in records[call_at + 1 :] if record.ok and record.kind is not RecordKind.PROMPT]
     texts = [f"{record.path} {record.text} {record.output}" for record in after]
     return all(any(place.path in text for text in texts) for place in rescue.suggestions)
 
@@ -181,13 +181,13 @@ def _before(event: Mapping[str, Any], sees: Callable[[str], bool]) -> str:
     if not sees(agent):  # the model may not see this agent's session
         return ""
     call_at = next((number for number, record in enumerate(records) if record.call_id == call), len(records))
-    own = [
+    of_agent = [
         record
         for record in records[:call_at]
-        if call_at == len(records) or record.agent_id in ("", records[call_at].agent_id)
+        if call_at == len(records) or record.agent_id in ("", records[call_at].agent_id)  # not in the transcript yet
     ]
-    prompt = next((record for record in reversed(own) if record.kind is RecordKind.PROMPT), None)
-    shown = [record for record in own[-_RECORDS_BEFORE:] if record is not prompt]
+    prompt = next((record for record in reversed(of_agent) if record.kind is RecordKind.PROMPT), None)
+    shown = [record for record in of_agent[-_RECORDS_BEFORE:] if record is not prompt]
     return "\n".join(_record_line(record) for record in ([prompt] if prompt else []) + shown)
 
 
@@ -238,11 +238,13 @@ def _names_near(misses: Sequence[MissedLookup], names: TreeNames, tree: KeptTree
     ):
         if len(symbols.setdefault(symbol.path, [])) < _SYMBOLS_OF_FILE:
             symbols[symbol.path].append(symbol)
-    left = _MOST_SYMBOLS
+    symbols_left = _MOST_SYMBOLS
     lines = []
     for path in paths:
-        own = [symbol for symbol in symbols.get(path, ()) if words & set(name_words(symbol.name))][: max(0, left)]
-        left -= len(own)
+        own = [symbol for symbol in symbols.get(path, ()) if words & set(name_words(symbol.name))][
+            : max(0, symbols_left)
+        ]
+        symbols_left -= len(own)
         defined = ", ".join(f"{symbol.name} (line {symbol.line})" for symbol in own)
         lines.append(f"{path}{': ' + defined if defined else ''}")
     return [*lines, *_lines_with(misses, tree)]

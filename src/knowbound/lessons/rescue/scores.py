@@ -134,7 +134,7 @@ def judge(record: RescueRecord, turns: Iterable[TraceTurn], *, now: datetime | N
         if call_at is None:  # another turn
             continue
         later = [call for step in turn.steps if step.time > record.late_at for call in step.calls]
-        next_calls = (later if record.late_at else calls[call_at + 1 :])[:NEXT_CALLS]
+        next_calls = (later if record.late_at else calls[call_at + 1 :])[:NEXT_CALLS]  # late_at: when it was said
         paths, missed_text = [path for path, _ in record.places], _text_of(calls[call_at])
         calls_there = [
             call

@@ -40,15 +40,15 @@ def shell_lookups(event: Mapping[str, Any], name: str, given: dict[str, Any], ro
     cwd = event.get("cwd")
     output, exit_code, is_error = output_of(event)
     purpose = first_text(given, ("description", "explanation", "justification"))
-    read = read_result(command, output, exit_code, is_error, purpose, cwd if isinstance(cwd, str) else "")
-    if read.outcome not in MISSES or read.intent is LookupIntent.INCIDENTAL:
+    result = read_result(command, output, exit_code, is_error, purpose, cwd if isinstance(cwd, str) else "")
+    if result.outcome not in MISSES or result.intent is LookupIntent.INCIDENTAL:
         return []
-    is_check = read.intent is LookupIntent.CHECK or _CHECKING.match(purpose) is not None
+    is_check = result.intent is LookupIntent.CHECK or _CHECKING.match(purpose) is not None
     start = _FOLDER.match(command)
     folder = start[1].strip("\"'") if start else ""
     found: list[MissedLookup] = []
-    for lookup in read.line.lookups:
-        if not lookup.parsed.is_state:
+    for lookup in result.line.lookups:
+        if not lookup.parsed.is_state:  # it asks for more than a state of services
             found += _lookups(lookup.parsed, command, folder, roots, name, is_check=is_check)
     return list(dict.fromkeys(found))
 
@@ -74,8 +74,8 @@ def _lookups(
     operands = [posixpath.join(folder, operand) if folder else operand for operand in parsed.operands]
     found: list[MissedLookup | None] = []
     of_glob = partial(glob_lookup, roots=roots, is_check=is_check, tool=name)
-    is_list = parsed.syntax is not Syntax.GLOB and _LISTED.match(command)
-    if parsed.kind is ToolKind.SEARCH and is_list:
+    filters_list = parsed.syntax is not Syntax.GLOB and _LISTED.match(command)
+    if parsed.kind is ToolKind.SEARCH and filters_list:
         if _PLAIN.fullmatch(parsed.query):  # of a list of files: a part of their paths
             found.append(of_glob(f"**/*{parsed.query}*", folder))
     elif parsed.kind is ToolKind.SEARCH and parsed.program in ("find", "fd"):

@@ -33,8 +33,8 @@ def missed_lookup(
         is_miss = kind is not ToolKind.READ and _is_empty(event.get("tool_response"))  # an empty file is no miss
     if not is_miss:
         return None
-    read = _search if kind is ToolKind.SEARCH else _read_or_list
-    return read(name, kind, given, roots, text_in(event, "cwd"))
+    lookup_of = _search if kind is ToolKind.SEARCH else _read_or_list
+    return lookup_of(name, kind, given, roots, text_in(event, "cwd"))
 
 
 def _is_empty(response: object) -> bool:

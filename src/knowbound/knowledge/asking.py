@@ -145,7 +145,7 @@ class _Asking:
         is_new = bool(repair) and repair not in (old.text, wrong.repair) and old.line == old.end_line  # of one line
         keeps = wrong.swap is None or wrong.swap[1] in repair  # a repair of rules is worded, not replaced
         if not is_new or not keeps or wrong.repair == "" or not self._is_shown(old, repair, material):
-            return wrong
+            return wrong  # an empty repair of rules takes the row out
         return replace(wrong, repair=repair, swap=(old.text, repair))
 
     def _is_shown(self, old: Statement, repair: str, material: _Material) -> bool:

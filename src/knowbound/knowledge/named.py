@@ -316,7 +316,7 @@ def _script(program: str, rest: list[str]) -> str:
         elif word.startswith("-"):
             if word == "--":
                 break
-        elif "=" not in word:
+        elif "=" not in word:  # `NAME=value` sets a variable of make
             words.append(word)
     if not words or _PLACEHOLDER.search(words[0]):
         return ""
@@ -330,7 +330,7 @@ def _script(program: str, rest: list[str]) -> str:
         is_script = len(words) > 1 and re.fullmatch(r"[\w.:@-]+", words[1]) and not _FILE.match(words[1])
         return words[1] if is_script else ""
     if program == "npm":
-        return words[0] if words[0] in ("test", "start") else ""
+        return words[0] if words[0] in ("test", "start") else ""  # the scripts that it runs without `run`
     # yarn and pnpm also run programs of dependencies by their name (`Checker` looks whether there is one).
     is_name = (
         program in ("pnpm", "yarn") and words[0] not in _OWN_COMMANDS and bool(re.fullmatch(r"[a-z][\w:-]+", words[0]))

@@ -66,6 +66,7 @@ def _statements(file: str, lines: list[str]) -> Iterator[Statement]:
                 file, start, paragraph, heading, _folder_above(paragraph[0], outer, under) if is_bullet else ""
             )
             lead_in = _LEAD_IN.search(paragraph[-1])
+            # A list keeps the folder that is named above it; a paragraph ends that.
             under = lead_in[1] if lead_in else under if is_bullet else folder_of_heading
             paragraph = []
         if fence:

@@ -177,7 +177,7 @@ def _fits_container(file: UsesInFile, term: Term, tree: SourceTree) -> bool:
     """Report whether a file defines the owner of a member, is named like it, or writes the two together."""
     parts = re.split(r"\.|::|->|#", term.text) if term.kind is TermKind.IDENTIFIER else []
     if len(parts) < 2 or parts[-2] in ("self", "this", "cls"):
-        return True
+        return True  # it names no owner
     owner = parts[-2]
     if owner in re.split(r"[/.]", file.path):
         return True

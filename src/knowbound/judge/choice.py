@@ -172,7 +172,7 @@ def _fallback(settings: Settings, name: str) -> str:
     A recording is named to avoid costs: its fallback can only be another judge without costs.
     """
     fallback, judge = settings.model_fallback.strip(), parse_name(name)
-    if judge.provider is Provider.RULES:
+    if judge.provider is Provider.RULES:  # nothing is below them
         return ""
     if fallback == AUTO:
         return _NEXT_LARGER.get(judge.text, "")

@@ -117,7 +117,7 @@ def _may_go_on(line: str) -> bool:
 def _split(line: str) -> Iterator[tuple[str, str]]:
     """Yield the sentences of a line, each with its mask."""
     line = line.strip()
-    if _RULE.match(line):
+    if _RULE.match(line):  # a rule, the second line of a table
         return
     masked = mask(line)
     if line.startswith("|"):

@@ -136,7 +136,7 @@ def _parts(work: Sequence[Work], size_of: Callable[[Work], int]) -> Iterator[lis
     part: list[Work] = []
     size = 0
     for piece in work:
-        if part and (size + size_of(piece) > _PART_BYTES or len(part) == _PART_SESSIONS):
+        if part and (size + size_of(piece) > _PART_BYTES or len(part) == _PART_SESSIONS):  # a part has a piece at least
             yield part
             part, size = [], 0
         part.append(piece)

@@ -151,7 +151,7 @@ def group(members: Iterable[Member]) -> list[SessionFiles]:
     """
     members = list(members)
     originals = _originals(members)
-    sessions: dict[tuple[str, str], list[Member]] = {}
+    sessions: dict[tuple[str, str], list[Member]] = {}  # by reader and session id
     for member in members:
         own = (member.reader, member.session or member.file.path)  # a file without an id is a session of its own
         sessions.setdefault(originals.get(own, own), []).append(member)

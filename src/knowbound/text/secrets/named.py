@@ -92,7 +92,7 @@ def _next_name(lowered: str, at: int) -> re.Match[str] | None:
         elif _has_owner(lowered[max(0, start - _LONGEST_OWNER) : start]):
             name = NAME.match(lowered, start)  # no other name has these letters
         else:
-            name = None
+            name = None  # `key` alone names no secret
         if name and name.start() <= start:
             return name
         part = RARE_PARTS.search(lowered, part.start() + 1)
@@ -172,7 +172,7 @@ def _is_secret(kind: str, value: str, *, quoted: bool) -> bool:
         return False
     if any(map(str.isspace, value)):
         return False
-    if kind == "password" and value.isdigit():
+    if kind == "password" and value.isdigit():  # a shorter number is a count
         return len(value) >= 6
     if is_number(value) or (not quoted and is_code(value)):  # code that reads the secret
         return False

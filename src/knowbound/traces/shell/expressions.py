@@ -47,13 +47,13 @@ def _find(command: Command, words: list[str]) -> ParsedCommand:
             at += word != "-empty"
             if not negated and not (at < len(words) and words[at] == "-prune"):
                 query.append(value)
-                by_name &= word in _FIND_NAMES
+                by_name &= word in _FIND_NAMES  # a time or a size is no pattern
         elif word == "-delete":
             return ParsedCommand(ProgramRole.ACT, program="find")
         elif word in ("-exec", "-execdir", "-ok"):
             end = next((i for i in range(at, len(words)) if words[i] in (";", "+")), len(words))
             inner = describe(command._replace(words=command.words[at + 1 : end + 1]))
-            if inner.kind is ToolKind.SEARCH:
+            if inner.kind is ToolKind.SEARCH:  # `-exec grep`
                 return inner._replace(operands=tuple(paths), program="find")
             if inner.role in (ProgramRole.ACT, ProgramRole.QUIET):
                 return ParsedCommand(ProgramRole.ACT, program="find")
@@ -110,7 +110,7 @@ def _without_pairs(words: list[str]) -> list[str]:
         if skip:
             skip -= 1
         elif word in ("--arg", "--argjson", "--slurpfile", "--rawfile"):
-            skip = 2
+            skip = 2  # its name and its value
         else:
             kept.append(word)
     return kept

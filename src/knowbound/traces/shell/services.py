@@ -109,7 +109,7 @@ def _git(command: Command, words: list[str]) -> ParsedCommand:
         if paths:
             return lookup(command, ToolKind.READ, "", paths)
     names = [word for word in words if not word.startswith("-")]
-    if verb == "ls-remote" and len(names) > 1:
+    if verb == "ls-remote" and len(names) > 1:  # it looks for a name
         return lookup(command, ToolKind.LIST, " ".join(names[1:]), [])._replace(is_state=True)
     if verb in ("branch", "tag"):
         options = arguments(words)

@@ -51,7 +51,7 @@ def read_word(text: str, start: int) -> tuple[ShellWord, int]:
         elif text[at] == "'":  # a quote that never closes
             value, at = text[at + 1 :], len(text)
         elif text[at] in "$\\":
-            value, at = text[at], at + 1
+            value, at = text[at], at + 1  # a sign alone
         else:
             break
         pieces.append(value)
@@ -107,7 +107,7 @@ def after_heredoc(text: str, at: int, mark: str) -> int:
 
 def _after_parens(text: str, at: int) -> int:
     """Return the position after the bracket that closes the one before `at`, outside of quotes and here-documents."""
-    closing = [")"]
+    closing = [")"]  # what is open, innermost last
     while closing:
         found = (_IN_DOUBLE if closing[-1] == '"' else _IN_PARENS).search(text, at)
         if found is None:

@@ -72,7 +72,7 @@ class Checkout:
         self.root = root
         self._head = "HEAD"
         self._base = ""  # the commit that this checkout is compared with
-        self._texts: dict[str, str] = {}
+        self._texts: dict[str, str] = {}  # by path, or by commit:path
         self._lines: dict[str, list[str]] = {}
         self.unsearched: set[str] = set()  # names whose search ended early: that none was found says nothing
         self._searched: dict[str, list[TreeLine]] = {}
@@ -338,7 +338,7 @@ class Checkout:
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return
         scripts = found.get(section) if isinstance(found, dict) else None
-        start = next((at for at, line in enumerate(lines) if f'"{section}"' in line), 0)
+        start = next((at for at, line in enumerate(lines) if f'"{section}"' in line), 0)  # JSON values have no lines
         for script in scripts if isinstance(scripts, dict) else ():
             numbers = (at for at, line in enumerate(lines[start:], start + 1) if f'"{script}"' in line)
             yield script, next(numbers, start + 1)

@@ -25,6 +25,7 @@ _MOST_WORDS = 300  # words of the index that have a part in them
 _MOST_FOLDERS = 3_000  # folders that are compared
 _MOST_NAMES, _MOST_PATHS = 50, 500  # of one question about definitions
 _LONGEST_TEXT = 1_000_000  # bytes of a file that are read
+_LOOKED_AT = 8_000  # bytes: a NUL in them makes a file binary
 _STEPS = 20_000  # steps of SQLite's virtual machine between two looks at the clock
 _LARGEST_VALUE = 64 * 1024 * 1024
 
@@ -63,7 +64,7 @@ class KeptTree:
         import json  # noqa: PLC0415  # 5 ms, needed only to call something absent
 
         folders = json.loads(self._folders)
-        if len(folders) > _MOST_FOLDERS:
+        if len(folders) > _MOST_FOLDERS:  # too many to look at: it is not known
             return False
         try:
             return all(os.lstat(os.path.join(self.root, path)).st_mtime_ns == then for path, then in folders.items())
@@ -128,12 +129,12 @@ class KeptTree:
         if not os.path.realpath(full).startswith(os.path.join(os.path.realpath(self.root), "")):
             return None
         try:
-            descriptor = os.open(full, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+            descriptor = os.open(full, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe must not block
             with open(descriptor, "rb") as file:
                 data = file.read(_LONGEST_TEXT)
         except OSError:
             return None
-        return None if b"\0" in data[:8_000] else data.decode("utf-8", "replace")
+        return None if b"\0" in data[:_LOOKED_AT] else data.decode("utf-8", "replace")
 
     def exists(self, path: str) -> bool:
         """Report whether a file or folder is there now."""

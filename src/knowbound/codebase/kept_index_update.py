@@ -110,7 +110,7 @@ def _states_of(root: Path, paths: list[str]) -> dict[str, _FileState]:
     states: dict[str, _FileState] = {}
     for path in paths:
         try:
-            path.encode()
+            path.encode()  # raises for a name that SQLite cannot store
             found = os.lstat(os.path.join(root, path))
         except (OSError, UnicodeEncodeError):
             continue
@@ -166,7 +166,7 @@ def _store_content(db: sqlite3.Connection, root: Path, path: str) -> int | None:
 
 def _without_secrets(text: str) -> str:
     """Return the text with known secrets redacted; lines that cannot hold a secret are skipped."""
-    if _PRIVATE_KEY in text:
+    if _PRIVATE_KEY in text:  # it goes over several lines
         return redact(text)
     return "\n".join(redact(line) if _MAY_HOLD_SECRET.search(line) else line for line in text.split("\n"))
 

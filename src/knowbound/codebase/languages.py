@@ -157,7 +157,7 @@ def code_lines(text: str, path: str, first: int, last: int) -> list[str]:
     while nodes:
         node = nodes.pop()
         span = node.range()
-        begin, end = span.start.line + 1 - first, span.end.line + 1 - first
+        begin, end = span.start.line + 1 - first, span.end.line + 1 - first  # indexes in `lines`
         if end < 0 or begin >= len(lines):
             continue
         if not ("comment" in node.kind() or "string" in node.kind()):
@@ -232,7 +232,7 @@ def _role_of_declarator(declarator: Any) -> tuple[NameRole, str]:
             return NameRole.DEFINITION, "function"
         if node.kind() in ("declaration", "field_declaration", "type_definition"):
             return NameRole.DEFINITION, "declaration"
-        if node.kind() in ("parameter_declaration", "compound_statement"):
+        if node.kind() in ("parameter_declaration", "compound_statement"):  # a parameter, a local variable
             break
     return NameRole.USE, ""
 

@@ -79,7 +79,7 @@ def word_stems(text: str) -> frozenset[str]:
         parts = split_words(name)
         found.update(map(word_stem, parts))
         if len(parts) > 1:
-            found.add("".join(parts))
+            found.add("".join(parts))  # the whole name
     if not text.isascii():
         for run in _IDEOGRAPHS.findall(text):
             found.update(run[at : at + 2] for at in range(max(1, len(run) - 1)))

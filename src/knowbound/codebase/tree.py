@@ -151,7 +151,7 @@ def _definitions(hits: Iterable[TextMatch]) -> Iterator[Definition]:
 
 def _one_edit_forms(name: str) -> list[str]:
     """Return patterns of the names that are one insertion, deletion, replacement or swap away."""
-    sign = r"[\w$]"
+    sign = r"[\w$]"  # any sign of a name
     forms = []
     for at in range(len(name) + 1):
         before, after = re.escape(name[:at]), re.escape(name[at:])

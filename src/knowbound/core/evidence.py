@@ -251,7 +251,7 @@ def _best_levels(
     return [
         (best_quality(entries, requirement.cls, target or None, requirement.shows), requirement, target)
         for requirement in requirements
-        for target in (terms if requirement.cls in PER_TERM and terms else [""])
+        for target in (terms if requirement.cls in PER_TERM and terms else [""])  # "": of the project as a whole
     ]
 
 

@@ -286,7 +286,7 @@ class Durations(_Sums, frozen=True, omit_defaults=True):
         """Return the limit in ms within which this share of the runs ended; None without runs."""
         counted_runs = 0
         for limit in sorted(self.buckets):
-            counted_runs += self.buckets[limit]
+            counted_runs += self.buckets[limit]  # runs within this limit
             if counted_runs >= share * self.runs:
                 return limit
         return None

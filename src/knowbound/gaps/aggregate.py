@@ -71,8 +71,8 @@ class Aggregate:
         self._skill = skill
         self._all = SampleCounts()
         self._skills: dict[str, SampleCounts] = {}
-        self._reached: dict[str, set[str]] = {}
-        self._inventory: list[tuple[tuple[int, float, str, int], Signal]] = []
+        self._reached: dict[str, set[str]] = {}  # skill → knowledge files
+        self._inventory: list[tuple[tuple[int, float, str, int], Signal]] = []  # a heap: the lowest rank comes first
         self._order = count()
         self._topics = Topics()
         self.incomplete: list[tuple[str, str, Sample]] = []  # session, its day, sample

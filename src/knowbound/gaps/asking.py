@@ -105,7 +105,7 @@ def _questions(found: Findings) -> Iterator[_Question]:
     if not waiting or not found.files:
         return
     try:
-        files = session_of(Path(found.files[0]))
+        files = session_of(Path(found.files[0]))  # the main transcript, which leads to those of sub-agents
     except (InputError, OSError):  # the transcript is gone
         return
     activity = activity_of(events_of(files, Tally()), files.start)

@@ -157,7 +157,7 @@ class Endings:
         """Return the followed misses of an agent, with room for one more."""
         followed = self._followed.setdefault(agent_id, [])
         if len(followed) >= _MOST_FOLLOWED:
-            self._decide(followed.pop(0))
+            self._decide(followed.pop(0))  # the oldest
         return followed
 
     def again(self, signal: Signal, agent_id: str) -> None:
@@ -174,7 +174,7 @@ class Endings:
             for miss in followed:
                 self._follow_step(miss, step, said)
             self._followed[step.agent_id] = [miss for miss in followed if not self._decide_if_over(miss)]
-        if self._open_by_name:
+        if self._open_by_name:  # of whichever agent
             for call in step.calls:
                 if call.outcome is Outcome.OK and call.kind in LOOKUPS:
                     self._resolve_later(call, step)
@@ -210,7 +210,7 @@ class Endings:
                 miss.created = True
 
     def _resolve_if_found(self, miss: _Miss, call: ToolCall, step: Step) -> None:
-        if miss.signal.ending is not None or not miss.wanted:
+        if miss.signal.ending is not None or not miss.wanted:  # it has an end, or nothing in it can be recognized
             return
         place = finds(call, miss.wanted, self.project, looks_inside=not miss.is_doubt)
         if place is not None:
@@ -290,7 +290,8 @@ class Endings:
     def _resolve_later(self, call: ToolCall, step: Step) -> None:
         """Resolve misses past their window whose very name a call finds."""
         names: Iterable[str] = wanted_by(call, self.project).names
-        for name in {*names, *(plain_name(path.rpartition("/")[2].partition(".")[0]) for path in call.paths)}:
+        stems = (plain_name(path.rpartition("/")[2].partition(".")[0]) for path in call.paths)
+        for name in {*names, *stems}:
             for miss in self._open_by_name.pop(name, ()):
                 if miss.signal.status in NOT_CLOSED:
                     self._resolve(miss, call, finds(call, miss.wanted, self.project) or NOWHERE, step)
@@ -299,7 +300,7 @@ class Endings:
 
 def _is_asked(miss: _Miss, last_said: str) -> bool:
     """Report whether the last words ask about a miss; a doubt has to be a question in them itself."""
-    if miss.is_doubt:
+    if miss.is_doubt:  # its text is a sentence of the agent
         return "?" in miss.signal.text.replace("？", "?") and miss.signal.text in last_said
     return asks(last_said, miss.wanted.words)
 

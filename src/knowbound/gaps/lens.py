@@ -55,7 +55,7 @@ class SessionLens:
         self.found = Findings(session=session, agent=agent)
         self._knowledge = settings.knowledge
         self._calls = CallSignals(settings.as_specified, settings.repeat_at_least)
-        self._reached: dict[str, None] = {}
+        self._reached: dict[str, None] = {}  # an ordered set of paths
         self._loaded: dict[str, None] = {}
         self._injected: list[InjectedText] = []  # before the first prompt
         self._turn: Turn | None = None
@@ -92,7 +92,7 @@ class SessionLens:
     def findings(self, files: Iterable[str]) -> Findings:
         """The findings, after the last event."""
         self._close_sample()
-        self._calls.new_sample()
+        self._calls.new_sample()  # decides the misses that are still followed
         found = self.found
         found.files = list(files)
         found.reached = list(map(redact, self._reached))
@@ -102,7 +102,8 @@ class SessionLens:
             turn.answer = excerpt(turn.answer, EXCERPT)
         settle_repeats(found.signals)
         names = set[str]().union(*map(_redact_signal, found.signals))
-        for signal in found.signals:  # one of a chain has the name of the first
+        # Names of any signal: in a chain of searches for one thing each signal has a name of the first one.
+        for signal in found.signals:
             signal.names = tuple(name for name in signal.names if name in names)
         return found
 
@@ -132,7 +133,7 @@ class SessionLens:
             sample=sample.id,
             prompt=excerpt(prompt.text, EXCERPT),
             time=prompt.time,
-            injected=self._injected,
+            injected=self._injected,  # what came before the first prompt
             file=prompt.path,
             line=prompt.line,
             client_turn=prompt.client_turn,
@@ -236,10 +237,10 @@ class SessionLens:
         """Return the turn and sample of a step; a sub-agent's are those that started it, however long it runs."""
         if not agent_id:
             return self._turn, self._current_sample()
-        home = self._started_in.get(agent_id)
-        if home is None:
-            home = self._started_in[agent_id] = (self._turn, self._current_sample())
-        return home
+        started_in = self._started_in.get(agent_id)
+        if started_in is None:  # its first step
+            started_in = self._started_in[agent_id] = (self._turn, self._current_sample())
+        return started_in
 
     def _keep_own_words(self, step: Step, events: list[Signal]) -> None:
         """Keep the agent's own words with a miss: those before it, else those that follow."""

@@ -112,6 +112,7 @@ def observe(
 
 
 def _publish_to_team(settings: Settings) -> None:
+    """Share what this machine has read, if a team has a database for it."""
     if settings.cluster_mongo_url:
         from knowbound.kms.team_results import publish
 

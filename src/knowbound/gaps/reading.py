@@ -174,11 +174,11 @@ def _read_in_worker(events: SharedEvents, settings: Settings) -> bytes:
         return msgspec.msgpack.encode([_unread(events.session, f"a defect of ours: {type(error).__name__}")])
     if settings.hedges_off:
         drop_hedges(found)
-    elif not settings.hedging_classifier_enabled:
+    elif not settings.hedging_classifier_enabled:  # every candidate is a hedge
         for findings in found:
             settle(findings)
     elif not settings.hedging_classifier_max_candidates and (judge := judge_of(settings)) is not None:
-        judge_findings(found, judge)
+        judge_findings(found, judge)  # with a cap, all sessions are judged together afterwards
     return msgspec.msgpack.encode(found)
 
 
@@ -243,7 +243,7 @@ def read_session(events: SharedEvents, settings: LensSettings) -> list[Findings]
     files = [*session.files, *session.sidechains.values()]
     found = findings_of(events.follow(), session.start, files, settings)
     tally = events.tally
-    found[0].lines, found[0].duplicates = tally.lines, tally.duplicates
+    found[0].lines, found[0].duplicates = tally.lines, tally.duplicates  # counted for the file, not for each session
     found[0].skipped, found[0].skipped_by_reason = tally.skipped, tally.skipped_by_reason
     return found
 
@@ -254,7 +254,7 @@ def findings_of(events: Iterator[Event], first: Start, files: Iterable[str], set
     start: Start | None = first
     while start is not None:
         lens = SessionLens(start.session, first.agent, settings)
-        if found:
+        if found:  # the lens before took this start out of the events; the first one is still among them
             lens.start(start)
         start = lens.follow(events)
         found.append(lens.findings(files))
@@ -270,7 +270,7 @@ def label_candidates(settings: Settings, count: int, seed: int, known: Collectio
     draw = random.Random(seed)
     draw.shuffle(run.sessions)
     pool = _pool(run, settings, max(_POOL_AT_LEAST, _POOL_PER_LABEL * count))
-    kept = [signal for signal in pool.values() if signal.text in run.kept]
+    kept = [signal for signal in pool.values() if signal.text in run.kept]  # the judge said: a hedge
     dropped = [signal for signal in pool.values() if signal.text not in run.kept]
     drawn = draw_from_both(kept, dropped, lambda signal: signal.text in known, count, draw)
     if not drawn:

@@ -101,7 +101,7 @@ class CallSignals:
 
     def prompt(self, text: str) -> None:
         """Begin a turn. Keep the prompt: to read a path that it names is no guess of the agent's own."""
-        self._last_misses.clear()
+        self._last_misses.clear()  # a miss of the next turn is an event of its own
         self._endings.begin_turn(self._last_words, text)
         self._last_words = ""
         self._prompts.append(text[:_MOST_PROMPT])
@@ -140,7 +140,7 @@ class CallSignals:
     def check(self, call: ToolCall, step: Step) -> ExistenceCheck | None:
         """Return which kind of existence check a call is; None for a search that expects to find."""
         said = step.said[-1].text if step.said else ""
-        if call.intent is LookupIntent.CHECK:
+        if call.intent is LookupIntent.CHECK:  # the call itself shows that "not there" was expected
             return ExistenceCheck.ABSENCE
         return ExistenceCheck.WHETHER if asks_whether(call, said) or _is_in_one_file(call) else None
 
@@ -200,7 +200,7 @@ class _Repeats:
 
     def __init__(self, at_least: int = AT_LEAST) -> None:
         self._at_least = max(2, at_least)  # once is not again
-        self._windows: dict[str, deque[Step]] = {}
+        self._windows: dict[str, deque[Step]] = {}  # by agent
         # Agent and class → the event that still grows, and the calls in it.
         self._running: dict[tuple[str, str], tuple[Signal, set[str]]] = {}
 
@@ -247,6 +247,7 @@ class _Repeats:
         event.reason = f"{len(event.call_ids)} {_PLURALS[calls[0].kind]} in consecutive steps, all failed"
 
     def _new_event(self, calls: list[tuple[ToolCall, Step]], new: NewSignal) -> Signal:
+        """Return the signal of a repeated failure, at its first call; its calls are counted later."""
         first = calls[0][0]
         return new(
             type=SignalType.REPEATED_FAILURE,

@@ -181,7 +181,8 @@ def _share(pairs: Sequence[Pair], hit: Callable[[Pair], bool], heaviest: float) 
     if not pairs:
         return Share()
     value = sum(pair.weight for pair, yes in zip(pairs, hits, strict=True) if yes) / total
-    value = hits.count(True) / len(hits) if hits.count(True) in (0, len(hits)) else value  # exactly 0 or 1 at the ends
+    if hits.count(True) in (0, len(hits)):  # exactly 0 or 1, without the rounding of weights
+        value = hits.count(True) / len(hits)
     effective = len(pairs) / _design(pairs, [yes - value for yes in hits], heaviest)
     return Share(hits.count(True), len(hits), value, *wilson(value, effective), effective)
 
@@ -261,7 +262,7 @@ def _verdict(prevalence: Share, said: Share, kappa: Estimate, wanted: float) -> 
     """Return what the labels say about a judge: by κ, and underpowered without both answers among the labels."""
     if not prevalence.n:
         return Decision(Trust.UNDERPOWERED, "the judge gave no verdict on any label")
-    if prevalence.k in (0, prevalence.n):
+    if prevalence.k in (0, prevalence.n):  # all labels are equal
         answer, other = ("yes", "no") if prevalence.k else ("no", "yes")
         why = f"every label says {answer}: the judge was not tried on any that says {other}"
         return Decision(Trust.UNDERPOWERED, why)
@@ -291,7 +292,7 @@ def _decided(kappa: Estimate, wanted: float, n: int) -> Decision:
 
 def more_labels(value: float, low: float, high: float, wanted: float, n: int) -> int | None:
     """Return the number of missing labels at constant shares: an interval shrinks with the root of their number."""
-    away = abs(value - wanted)
+    away = abs(value - wanted)  # the interval decides once it reaches less far
     reach = max(value - low if value >= wanted else high - value, (high - low) / 2)  # with few labels one side is short
     if away * math.sqrt(_MOST_LABELS / n) < reach:
         return None

@@ -103,7 +103,7 @@ class Comparison(msgspec.Struct, frozen=True):
         """Verdict of the deciding pairs."""
         if not self.answered.settled:
             return Verdict.UNDECIDED
-        return Verdict.BETTER if self.answered.rise < 0 else Verdict.WORSE
+        return Verdict.BETTER if self.answered.rise < 0 else Verdict.WORSE  # the rise of what is not answered
 
     def count(self, change: Change) -> int:
         """Return the number of samples with this change."""
@@ -275,7 +275,7 @@ def is_answered(runs: Sequence[SampleRun]) -> bool:
 def answers(run: SampleRun) -> bool:
     """Report whether a complete run answers its sample: what was graded passes; without a grade, it has no gap."""
     passed = [assertion.passed for assertion in run.grade.assertions if assertion.passed is not None]
-    if not passed and run.grade.judge is None:
+    if not passed and run.grade.judge is None:  # nothing was graded
         return not run.has_gap
     return all(passed) and (run.grade.judge is None or run.grade.judge >= _PASSES)
 

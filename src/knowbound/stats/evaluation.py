@@ -155,7 +155,7 @@ class SampleRun(msgspec.Struct, frozen=True):
         Undecided signals count as open, unless only certain ones are asked for.
         """
         open_ = {Status.OPEN} if is_certain else NOT_CLOSED
-        counted = (signal for signal in self.signals if kind is RateKind.RAW or signal.status in open_)
+        counted = (signal for signal in self.signals if kind is RateKind.RAW or signal.status in open_)  # raw: all
         return max((signal.weight for signal in counted), default=0.0)
 
     @property

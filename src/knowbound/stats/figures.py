@@ -69,7 +69,7 @@ class GapFigures(msgspec.Struct, frozen=True):
     unseen: int = 0  # samples without traced tool calls: their failed searches are unknown
 
     def __add__(self, other: GapFigures) -> GapFigures:
-        names = (name for name in self.__struct_fields__ if not name.startswith("by_"))
+        names = (name for name in self.__struct_fields__ if not name.startswith("by_"))  # rates and counts add as such
         sums = {name: getattr(self, name) + getattr(other, name) for name in names}
         by_type = dict(Counter(self.by_type) + Counter(other.by_type))
         return GapFigures(**sums, by_type=by_type, by_status=dict(Counter(self.by_status) + Counter(other.by_status)))

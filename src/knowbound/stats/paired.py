@@ -134,14 +134,14 @@ def sign_flip(shifts: Sequence[int]) -> float:
     With one sample per shift this is McNemar's exact test, the two-sided binomial test on discordant pairs.
     """
     seen, count = abs(sum(shifts)), len(shifts)
-    if count > _EXACT:
+    if count > _EXACT:  # by the normal distribution
         return math.erfc(seen / math.sqrt(2 * sum(shift * shift for shift in shifts)))
     ways = {0: 1}  # sum of the shifts → number of sign patterns
     for shift in shifts:
         moved: dict[int, int] = {}
         for total, times in ways.items():
-            for way in (total + shift, total - shift):
-                moved[way] = moved.get(way, 0) + times
+            for new_total in (total + shift, total - shift):
+                moved[new_total] = moved.get(new_total, 0) + times
         ways = moved
     extreme = sum(times for total, times in ways.items() if abs(total) >= seen)
     return extreme / (1 << count)

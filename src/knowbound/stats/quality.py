@@ -293,6 +293,7 @@ def compare_arms(turns: Iterable[ArmTurn]) -> HoldoutComparison:
 def _outcome_difference(turns: Sequence[ArmTurn], outcome: TurnOutcome) -> OutcomeDifference:
     """Compare one outcome over the turns that have it; no interval where a side has too few turns."""
     with_outcome = [turn for turn in turns if outcome in turn.outcomes]
+    # First the injected side, then the one held out.
     sides = [[turn.outcomes[outcome] for turn in with_outcome if turn.is_held_out is held] for held in (False, True)]
     injected, held_out = (sum(side) / len(side) if side else None for side in sides)
     sizes = {"n_injected": len(sides[0]), "n_held_out": len(sides[1])}
@@ -336,5 +337,5 @@ def _more_turns(value: float, low: float | None, high: float | None, turns: Sequ
         return None
     if not low <= 0 <= high:
         return 0
-    reach = value - low if value > 0 else high - value
+    reach = value - low if value > 0 else high - value  # of the interval, towards 0
     return max(1, round(len(turns) * (reach / abs(value)) ** 2) + 1 - len(turns))

@@ -74,8 +74,8 @@ def least_share(k: int, n: int, looks: int = 1) -> float:
     low, high = 0.0, k / n
     for _ in range(40):  # halvings: to twelve digits
         share = (low + high) / 2
-        tail = 1 - sum(math.comb(n, hits) * share**hits * (1 - share) ** (n - hits) for hits in range(k))
-        low, high = (low, share) if tail > 0.025 / looks else (share, high)
+        chance_of_k = 1 - sum(math.comb(n, hits) * share**hits * (1 - share) ** (n - hits) for hits in range(k))
+        low, high = (low, share) if chance_of_k > 0.025 / looks else (share, high)
     return low
 
 

@@ -434,7 +434,7 @@ class Reinforcement(msgspec.Struct, frozen=True):
         """Report whether the ranking reinforces itself: only items that rank high are used."""
         if not self.is_known:
             return False
-        # As `ratio`, but multiplied out: without any use below, the ratio does not exist.
+        # `ratio` above its limit, multiplied out: without any use below, the ratio does not exist.
         return self.above.k * self.below.n > MOST_RATIO * self.below.k * self.above.n
 
 

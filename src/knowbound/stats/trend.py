@@ -145,7 +145,7 @@ def _series(rows: list[TrendRow]) -> Series:
     advice = _additions(rows) if reading is Reading.FALLING else _ADVICE[reading]
     if reading is Reading.INCONCLUSIVE and heads[-1].executor == _DETERMINISTIC:  # repeating it adds nothing
         advice = "More samples would settle it."
-    changed = dict.fromkeys(name for before, after in pairwise(heads) for name in differences(before, after))
+    changed = dict.fromkeys(name for before, after in pairwise(heads) for name in differences(before, after))  # once
     return Series(rows, reading, words, advice, also_changed=list(changed), nudge=nudge(heads))
 
 

@@ -106,6 +106,8 @@ def test_only_plain_paths_below_the_root_are_read(tmp_path: Path) -> None:
     (root / "a.md").write_text("# A\n")
     tree = SourceTree(root, time.monotonic() + 30, only=["a.md", "../secret.md"])
     assert tree.files == ["a.md"]
+    outside = SourceTree(root, time.monotonic() + 30, only=["../secret.md"])
+    assert (outside.files, outside.matches(["A"], ignore_case=False)) == ([], ([], ""))
 
 
 @given(st.text(max_size=400))

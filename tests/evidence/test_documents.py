@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from knowbound.core.evidence import Intent, Quality
+from knowbound.core.evidence import Intent, NearPlace, Quality
 from knowbound.evals.executors.without_agent import answer_of, quoted_passages
 from knowbound.evidence.investigate import investigate
 
@@ -256,6 +256,16 @@ def test_the_executor_quotes_the_passage_as_it_is_written(tmp_path: Path) -> Non
     (passage,) = quoted_passages(found, tmp_path)
     assert (passage.heading, passage.text) == ("Deploying", text.strip())
     assert "`just promote <service>`" in answer_of(found, [passage])
+
+
+def test_a_near_file_without_a_line_is_quoted_from_its_beginning(tmp_path: Path) -> None:
+    long = "The ledger keeps each entry for seven years. " * 80
+    (tmp_path / "ledger.md").write_text(f"# Ledger\n\n{long}\n", "utf-8")
+    refused = investigate("Who paints the office?", tmp_path)
+    near = msgspec.structs.replace(refused, sources=(), nearest=(NearPlace("ledger.md", 0, "Ledger"),))
+    (passage,) = quoted_passages(near, tmp_path)
+    assert passage.line == 1
+    assert "seven years" in passage.text
 
 
 def test_only_the_named_files_are_asked(tmp_path: Path) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from knowbound.quality.fixing import LONGEST_MORE, LONGEST_TIMES, NoDraft, drafted
+from knowbound.core.item import Item
+from knowbound.core.quality import Discovery, LoggedItem
+from knowbound.kms.quality_log import QualityLog
+from knowbound.quality.fixing import LONGEST_MORE, LONGEST_TIMES, NoDraft, drafted, on_present_content
 
 PORT = "The API server listens on port 8080."
 
@@ -96,3 +102,36 @@ def test_any_other_port_is_drafted_in_place_of_the_old_one(old: int, new: int) -
     assume(old != new)
     draft = drafted(f"The API server listens on port {old}.", f"The API server listens on port {new}, not {old}.")
     assert draft == (f"The API server listens on port {new}.", None)
+
+
+class LogOfOneTurn:
+    """A quality log that has one turn, with these items injected."""
+
+    def __init__(self, *logged: LoggedItem) -> None:
+        self._turn = SimpleNamespace(injected_items=logged)
+
+    def get(self, _turn: str) -> SimpleNamespace:
+        return self._turn
+
+
+def logged(id_: str, sha: str) -> LoggedItem:
+    return LoggedItem(id_, "sqlite", "", 0, content_sha=sha)
+
+
+@pytest.mark.parametrize(
+    ("injected", "counts"),
+    [
+        ([logged("port", "now")], True),
+        ([logged("port", "before")], False),
+        ([logged("port", "before"), logged("other", "now")], False),  # another item's content says nothing
+        ([logged("other", "before")], True),  # the turn did not note the item
+        ([logged("port", "")], True),  # 0.1.0 did not note the content
+    ],
+)
+def test_a_contradiction_counts_while_the_item_has_the_content_of_its_turn(
+    injected: list[LoggedItem], counts: bool
+) -> None:
+    item = cast(Item, SimpleNamespace(id="port", content_sha="now"))
+    record = Discovery("port", "2026-01-01T00:00:00Z", "s", "t")
+    found = on_present_content(record, item, cast(QualityLog, LogOfOneTurn(*injected)))
+    assert found == (record if counts else None)

@@ -299,7 +299,7 @@ def take_inventory(root: Path, deadline: float, most: int = MOST_ENTRIES) -> Inv
         folder = folders.pop()
         try:
             with os.scandir(f"{top}/{folder}") as entries:
-                entries_here = list(entries)
+                entries_here = sorted(entries, key=lambda entry: entry.name)  # each file system has its own order
         except OSError:
             unreadable += 1
             continue

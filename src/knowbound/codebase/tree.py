@@ -72,6 +72,8 @@ class SourceTree:
         self, patterns: Sequence[str], *, ignore_case: bool, multiline: bool = False, paths: Sequence[str] = ()
     ) -> tuple[list[TextMatch], str]:
         """Return the matches of any of the patterns, and the limit that cut the search, if one did."""
+        if not paths and self._given_paths == []:  # ripgrep would search the whole tree
+            return [], ""
         key = (tuple(patterns), ignore_case, multiline, tuple(paths))
         if key not in self._matches:
             self._matches[key] = matches(

@@ -79,7 +79,8 @@ def correctable(index: Index, id_: str) -> Item | None:
 def on_present_content(record: Discovery | None, item: Item, log: QualityLog) -> Discovery | None:
     """Return the record, unless the item was rewritten after its turn. If the turn is gone, the record counts."""
     turn = log.get(f"{record.session_id}/{record.turn_id}") if record else None
-    shas = {item.content_sha for item in turn.injected_items if item.id == item.id} if turn else set()
+    injected = turn.injected_items if turn else ()
+    shas = {logged.content_sha for logged in injected if logged.id == item.id}
     return record if not shas or any(is_present(sha, item) for sha in shas) else None
 
 

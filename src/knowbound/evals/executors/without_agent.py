@@ -118,12 +118,13 @@ def quoted_passages(found: Investigation, folder: Path) -> list[QuotedPassage]:
     places: tuple[CitedSource, ...] | tuple[NearPlace, ...] = found.sources or found.nearest
     quoted = []
     for place in places[:_MOST_PASSAGES]:
-        passage = passage_at(folder, place.path, max(1, place.line))
+        line = max(1, place.line)  # a near place may name the file alone
+        passage = passage_at(folder, place.path, line)
         lines = (read_text(folder, place.path, _MOST_FILE_BYTES) or "").split("\n")
-        first, last = (passage.first, passage.last) if passage else (max(1, place.line), max(1, place.line))  # one line
+        first, last = (passage.first, passage.last) if passage else (line, line)
         text = "\n".join(lines[first - 1 : last]).strip()
         if len(text) > _QUOTE_CHARACTERS:
-            first, text = place.line, "\n".join(lines[place.line - 1 : place.line + 9])[:_QUOTE_CHARACTERS]  # ten lines
+            first, text = line, "\n".join(lines[line - 1 : line + 9])[:_QUOTE_CHARACTERS]  # ten lines
         heading = " › ".join(part for part in (passage.above, passage.name) if part) if passage else ""
         quoted.append(QuotedPassage(place.path, first, heading, text))
     return quoted

@@ -17,11 +17,13 @@ from knowbound.evidence.producers.system import (
     Built,
     OutcomeCounts,
     System,
-    Tested,
     UnableError,
     Workspace,
     first_error,
     read_counts,
+)
+from knowbound.evidence.producers.system import (
+    Tested as RanTests,
 )
 from knowbound.process import Ran
 from tests.evidence_trees import plant
@@ -70,7 +72,7 @@ def outcome(
         return [f"unable: {reason}", *programs.ran]
     places = [f"at {place.path}:{place.line} {place.symbol}".strip() for place in done.failures]
     what: object
-    if isinstance(done, Tested):
+    if isinstance(done, RanTests):
         passed, what, partial = done.passed_all, done.counts and tuple(done.counts), ""
     else:
         passed, what, partial = done.passed, f"made {' '.join(done.made)}", f"; {done.partial}"
@@ -1391,40 +1393,45 @@ def test_a_build_is_as_good_as_what_it_made() -> None:
 
 
 def test_tests_are_as_good_as_what_ran() -> None:
-    cases: list[tuple[Tested, str, str, str]] = [
-        (Tested("t", "t all", True, None), "", "moderate", "t all passes, but does not say how many tests ran"),
-        (Tested("t", "t all", False, None), "", "moderate", "fails: t all, but does not say which tests"),
-        (Tested("t", "t all", False, None, says="x"), "", "moderate", "fails: x, but does not say which tests"),
-        (Tested("t", "t all", True, OutcomeCounts(1, 0, 0)), "", "strong", "1 test passes (t all)"),
-        (Tested("t", "t all", True, OutcomeCounts(2, 0, 0)), "", "strong", "all 2 tests pass (t all)"),
-        (Tested("t", "t all", True, OutcomeCounts(2, 0, 1)), "", "strong", "all 2 tests pass (t all), 1 skipped"),
-        (Tested("t", "t all", True, OutcomeCounts(2, 0, 2)), "", "strong", "all 2 tests pass (t all), 2 skipped"),
+    cases: list[tuple[RanTests, str, str, str]] = [
+        (RanTests("t", "t all", True, None), "", "moderate", "t all passes, but does not say how many tests ran"),
+        (RanTests("t", "t all", False, None), "", "moderate", "fails: t all, but does not say which tests"),
+        (RanTests("t", "t all", False, None, says="x"), "", "moderate", "fails: x, but does not say which tests"),
+        (RanTests("t", "t all", True, OutcomeCounts(1, 0, 0)), "", "strong", "1 test passes (t all)"),
+        (RanTests("t", "t all", True, OutcomeCounts(2, 0, 0)), "", "strong", "all 2 tests pass (t all)"),
+        (RanTests("t", "t all", True, OutcomeCounts(2, 0, 1)), "", "strong", "all 2 tests pass (t all), 1 skipped"),
+        (RanTests("t", "t all", True, OutcomeCounts(2, 0, 2)), "", "strong", "all 2 tests pass (t all), 2 skipped"),
         (
-            Tested("t", "t all", True, OutcomeCounts(2, 0, 3)),
+            RanTests("t", "t all", True, OutcomeCounts(2, 0, 3)),
             "",
             "moderate",
             "2 tests pass (t all), 3 skipped: more were skipped than passed",
         ),
-        (Tested("t", "t all", True, OutcomeCounts(0, 0, 0)), "", "weak", "0 tests run by t all"),
-        (Tested("t", "t all", True, OutcomeCounts(0, 0, 2)), "", "weak", "0 tests run by t all, 2 skipped"),
-        (Tested("t", "t all", True, OutcomeCounts(1, 1, 0)), "", "strong", "fails: 1 of 2 tests"),
-        (Tested("t", "t all", True, OutcomeCounts(1, 1, 0), says="x"), "", "strong", "fails: 1 of 2 tests: x"),
-        (Tested("t", "t all", False, OutcomeCounts(1, 0, 0)), "", "moderate", "fails: the run"),
-        (Tested("t", "t all", False, OutcomeCounts(1, 0, 0), says="x"), "", "strong", "fails: the run: x"),
+        (RanTests("t", "t all", True, OutcomeCounts(0, 0, 0)), "", "weak", "0 tests run by t all"),
+        (RanTests("t", "t all", True, OutcomeCounts(0, 0, 2)), "", "weak", "0 tests run by t all, 2 skipped"),
+        (RanTests("t", "t all", True, OutcomeCounts(1, 1, 0)), "", "strong", "fails: 1 of 2 tests"),
+        (RanTests("t", "t all", True, OutcomeCounts(1, 1, 0), says="x"), "", "strong", "fails: 1 of 2 tests: x"),
+        (RanTests("t", "t all", False, OutcomeCounts(1, 0, 0)), "", "moderate", "fails: the run"),
+        (RanTests("t", "t all", False, OutcomeCounts(1, 0, 0), says="x"), "", "strong", "fails: the run: x"),
         (
-            Tested("t", "t all", True, OutcomeCounts(2, 0, 0)),
+            RanTests("t", "t all", True, OutcomeCounts(2, 0, 0)),
             "a",
             "moderate",
             "2 tests pass (t all), but none is known to be of 'a'",
         ),
-        (Tested("t", "t all", True, OutcomeCounts(2, 0, 0), has_named=True), "a", "strong", "all 2 tests pass (t all)"),
         (
-            Tested("t", "t all", True, OutcomeCounts(1, 1, 0)),
+            RanTests("t", "t all", True, OutcomeCounts(2, 0, 0), has_named=True),
+            "a",
+            "strong",
+            "all 2 tests pass (t all)",
+        ),
+        (
+            RanTests("t", "t all", True, OutcomeCounts(1, 1, 0)),
             "a",
             "moderate",
             "fails: 1 of 2 tests, but none is known to be of 'a'",
         ),
-        (Tested("t", "t all", True, OutcomeCounts(1, 1, 0), has_named=True), "a", "strong", "fails: 1 of 2 tests"),
+        (RanTests("t", "t all", True, OutcomeCounts(1, 1, 0), has_named=True), "a", "strong", "fails: 1 of 2 tests"),
     ]
     for tested, named, quality, note in cases:
         assert grade_tests(tested, named) == (quality, note), tested

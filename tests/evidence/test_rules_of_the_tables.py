@@ -29,7 +29,8 @@ from knowbound.evidence.producers.ci import RunList, Runs, RunView, WorkflowRun,
 from knowbound.evidence.producers.discovery import ManifestScan, Project, TreeScan, grade_discovery
 from knowbound.evidence.producers.git import GitLog, GitStatus
 from knowbound.evidence.producers.protocol import Ask, Context, Producer
-from knowbound.evidence.producers.system import Built, OutcomeCounts, Tested
+from knowbound.evidence.producers.system import Built, OutcomeCounts
+from knowbound.evidence.producers.system import Tested as RanTests
 from knowbound.text.intent import evidence_needed, intent_of
 from tests.evidence.test_producer_git import commit, git
 
@@ -128,17 +129,17 @@ def test_build_and_test_are_not_verified_where_one_of_them_fails(built: Shows, t
 
 
 def test_test_weak_ctest_reports_0_tests_run() -> None:
-    assert grade_tests(Tested("ctest", "ctest", True, OutcomeCounts(0)), "")[0] is Q.WEAK
+    assert grade_tests(RanTests("ctest", "ctest", True, OutcomeCounts(0)), "")[0] is Q.WEAK
 
 
 def test_test_moderate_ctest_passes_some_tests() -> None:
-    assert grade_tests(Tested("ctest", "ctest", True, OutcomeCounts(2, 0, 9)), "")[0] is Q.MODERATE
+    assert grade_tests(RanTests("ctest", "ctest", True, OutcomeCounts(2, 0, 9)), "")[0] is Q.MODERATE
     assert ran(C.TEST, Shows.FAILS, exact=2).quality_for(Shows.PASSES) is Q.MODERATE
     assert ran(C.TEST, Shows.FAILS, exact=0).quality_for(Shows.PASSES) is Q.WEAK
 
 
 def test_test_strong_ctest_passes_all_relevant_tests() -> None:
-    assert grade_tests(Tested("ctest", "ctest", True, OutcomeCounts(5), True), "parser")[0] is Q.STRONG
+    assert grade_tests(RanTests("ctest", "ctest", True, OutcomeCounts(5), True), "parser")[0] is Q.STRONG
 
 
 def test_test_verified_build_and_test_both_pass() -> None:

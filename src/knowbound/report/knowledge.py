@@ -246,7 +246,7 @@ def _rule_lines(checks: Sequence[RuleCheck], sessions: int, of: int, notes: Sequ
     if never:
         yield ""
         yield say("Never applied in {} sessions or more: candidates to cut", NEVER_FROM)
-    # Tokens that sessions read in vain.
+    # The sessions in which a rule did not apply have read its tokens for nothing.
     costs = ((estimated_tokens(summary.rule.text) * summary.not_applicable, summary.rule) for summary in never)
     for tokens, rule in sorted(costs, key=lambda cost: -cost[0])[:_CUT_SHOWN]:
         yield f"   {_place(rule)}  {short_line(rule.text, _LONGEST_RULE)}  ({counted(tokens, 'token')})"
